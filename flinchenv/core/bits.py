@@ -1,0 +1,270 @@
+"""Sets as bits of an int, and the helpers that write observations piece by piece.
+
+The `put_` helpers write at entry `at` of an int8 row and return the entry after what they wrote, so an encoder reads like
+its layout. Those that write many entries are generated code, because a loop over bytes costs ten times as much; with
+NUMBA_BOUNDSCHECK=1 or NUMBA_DISABLE_JIT=1 they are plain loops.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+
+from .kernel import helper
+
+MOST = 127  # the largest count an int8 entry can show
+WORD = 64
+
+# The position of the k-th set bit of a byte b, at 8 * b + k.
+_BIT_OF_BYTE = np.zeros(8 * 256, np.int8)
+for _byte in range(256):
+    for _k, _position in enumerate(k for k in range(8) if _byte >> k & 1):
+        _BIT_OF_BYTE[8 * _byte + _k] = _position
+
+
+def _put_bits(row, at, bits, width):
+    """Write `width` entries (a literal, at most 64), 1 for each set bit."""
+    for k in range(width):
+        row[at + k] = (bits >> k) & 1
+    return at + width
+
+
+def _put_seats(row, at, sets, first, seats, width):
+    """Write every seat's set, `width` entries each (a literal), clockwise from seat `first`."""
+    for k in range(len(seats)):
+        for j in range(width):
+            row[at + j] = (sets[(first + k) % len(seats)] >> j) & 1
+        at += width
+    return at
+
+
+def _put_seats_onehot(row, at, values, first, seats, width):
+    """As `put_seats`, for one value a seat, negative for none."""
+    for k in range(len(seats)):
+        for j in range(width):
+            row[at + j] = values[(first + k) % len(seats)] == j
+        at += width
+    return at
+
+
+def _put_views(rows, at, sets, seats, width):
+    """As `put_seats`, into every seat's own row of `rows` (P, D), each clockwise from itself."""
+    for p in range(len(seats)):
+        _put_seats(rows[p], at, sets, p, seats, width)
+    return at + len(seats) * width
+
+
+def _put_views_onehot(rows, at, values, seats, width):
+    """As `put_views`, for one value a seat, negative for none."""
+    for p in range(len(seats)):
+        _put_seats_onehot(rows[p], at, values, p, seats, width)
+    return at + len(seats) * width
+
+
+def _put_views_count(rows, at, counts, seats):
+    """Write every seat's count, clipped to 127, into every seat's row, clockwise from itself."""
+    for p in range(len(seats)):
+        for k in range(len(seats)):
+            rows[p, at + k] = min(counts[(p + k) % len(seats)], MOST)
+    return at + len(seats)
+
+
+def _count_bits(x):
+    """How many bits of a whole number from 0 are set."""
+    return int(x).bit_count()
+
+
+# --- The same as generated code ---------------------------------------------------------------------------------------
+
+
+def _entry(context, builder, kind, array, at):
+    """A pointer to entry `at` of a one-dimensional array."""
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [at])
+
+
+def _store_words(builder, target, words, width):
+    """Store `width` int8 entries at the pointer: entry k is bit k of the words, as few vector stores as cover them."""
+    for number, word in enumerate(words):
+        left = min(WORD, width - WORD * number)
+        lanes = max(8, 1 << (left - 1).bit_length())
+        word = builder.trunc(word, ir.IntType(lanes)) if lanes < WORD else word
+        flags = builder.bitcast(word, ir.VectorType(ir.IntType(1), lanes))
+        entries = builder.zext(flags, ir.VectorType(ir.IntType(8), lanes))
+        undefined = ir.Constant(entries.type, ir.Undefined)
+        done = 0
+        while done < left:
+            size = 1 << (left - done).bit_length() - 1
+            picked = ir.Constant(ir.VectorType(ir.IntType(32), size), [*range(done, done + size)])
+            piece = builder.shuffle_vector(entries, undefined, picked)
+            start = builder.gep(target, [ir.Constant(ir.IntType(64), WORD * number + done)])
+            builder.store(piece, builder.bitcast(start, piece.type.as_pointer()), align=1)
+            done += size
+
+
+# The literal width stays in each signature: numba keeps one implementation a signature.
+
+
+def _compiled_put_bits(typingctx, row, at, bits, width):
+    def codegen(context, builder, sig, args):
+        target = _entry(context, builder, row, args[0], args[1])
+        _store_words(builder, target, [args[2]], width.literal_value)
+        return builder.add(args[1], args[1].type(width.literal_value))
+
+    return types.int64(row, types.int64, types.int64, width), codegen
+
+
+def _load_set(context, builder, kind, array, seat, onehot):
+    """A seat's set as an int64, from an array of sets or of single values."""
+    int64 = ir.IntType(64)
+    value = builder.load(_entry(context, builder, kind, array, seat))
+    if value.type != int64:
+        value = builder.sext(value, int64)
+    if onehot:
+        none = builder.icmp_signed("<", value, int64(0))
+        value = builder.select(none, int64(0), builder.shl(int64(1), value))
+    return value
+
+
+def _pack(builder, sets, width):
+    """The sets, `width` bits each, one after the other in words."""
+    int64 = ir.IntType(64)
+    words = [int64(0)] * -(-len(sets) * width // WORD)
+    for k, value in enumerate(sets):
+        word, shift = divmod(k * width, WORD)
+        words[word] = builder.or_(words[word], builder.shl(value, int64(shift)))
+        if shift + width > WORD:
+            rest = builder.lshr(value, int64(WORD - shift))
+            words[word + 1] = builder.or_(words[word + 1], rest)
+    return words
+
+
+def _compiled_put_seats(onehot):
+    def put_seats(typingctx, row, at, sets, first, seats, width):
+        size, n = width.literal_value, len(seats)
+
+        def codegen(context, builder, sig, args):
+            int64 = ir.IntType(64)
+            values = []
+            for k in range(n):
+                seat = builder.add(args[3], int64(k))
+                over = builder.icmp_signed(">=", seat, int64(n))
+                seat = builder.select(over, builder.sub(seat, int64(n)), seat)
+                values.append(_load_set(context, builder, sets, args[2], seat, onehot))
+            target = _entry(context, builder, row, args[0], args[1])
+            _store_words(builder, target, _pack(builder, values, size), n * size)
+            return builder.add(args[1], int64(n * size))
+
+        return types.int64(row, types.int64, sets, types.int64, seats, width), codegen
+
+    return put_seats
+
+
+def _compiled_put_views(onehot):
+    def put_views(typingctx, rows, at, sets, seats, width):
+        size, n = width.literal_value, len(seats)
+
+        def codegen(context, builder, sig, args):
+            int64 = ir.IntType(64)
+            array = context.make_array(rows)(context, builder, args[0])
+            row_size = builder.extract_value(array.shape, 1)
+            values = [_load_set(context, builder, sets, args[2], int64(p), onehot) for p in range(n)]
+            for p in range(n):
+                start = builder.add(builder.mul(row_size, int64(p)), args[1])
+                words = _pack(builder, values[p:] + values[:p], size)
+                _store_words(builder, builder.gep(array.data, [start]), words, n * size)
+            return builder.add(args[1], int64(n * size))
+
+        return types.int64(rows, types.int64, sets, seats, width), codegen
+
+    return put_views
+
+
+def _compiled_put_views_count(typingctx, rows, at, counts, seats):
+    n = len(seats)
+
+    def codegen(context, builder, sig, args):
+        int64 = ir.IntType(64)
+        array = context.make_array(rows)(context, builder, args[0])
+        row_size = builder.extract_value(array.shape, 1)
+        clipped = []
+        for p in range(n):
+            count = builder.load(_entry(context, builder, counts, args[2], int64(p)))
+            above = builder.icmp_signed(">", count, count.type(MOST))
+            count = builder.select(above, count.type(MOST), count)
+            clipped.append(builder.trunc(count, ir.IntType(8)))
+        for p in range(n):
+            start = builder.add(builder.mul(row_size, int64(p)), args[1])
+            for k in range(n):
+                entry = builder.gep(array.data, [builder.add(start, int64(k))])
+                builder.store(clipped[(p + k) % n], entry)
+        return builder.add(args[1], int64(n))
+
+    return types.int64(rows, types.int64, counts, seats), codegen
+
+
+def _compiled_count_bits(typingctx, x):
+    def codegen(context, builder, sig, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.int64), codegen
+
+
+if config.DISABLE_JIT:
+    put_bits, count_bits = _put_bits, _count_bits
+    put_seats, put_seats_onehot = _put_seats, _put_seats_onehot
+    put_views, put_views_onehot = _put_views, _put_views_onehot
+    put_views_count = _put_views_count
+else:
+    count_bits = intrinsic(_compiled_count_bits)
+    if config.BOUNDSCHECK:
+        put_bits = helper(_put_bits)
+        put_seats, put_seats_onehot = helper(_put_seats), helper(_put_seats_onehot)
+        _put_seats, _put_seats_onehot = put_seats, put_seats_onehot
+        put_views, put_views_onehot = helper(_put_views), helper(_put_views_onehot)
+        put_views_count = helper(_put_views_count)
+    else:
+        literal = intrinsic(prefer_literal=True)
+        put_bits = literal(_compiled_put_bits)
+        put_seats = literal(_compiled_put_seats(onehot=False))
+        put_seats_onehot = literal(_compiled_put_seats(onehot=True))
+        put_views = literal(_compiled_put_views(onehot=False))
+        put_views_onehot = literal(_compiled_put_views(onehot=True))
+        put_views_count = literal(_compiled_put_views_count)
+
+
+# --- Built on them ----------------------------------------------------------------------------------------------------
+
+
+@helper
+def nth_bit(x, k):
+    """The position of the k-th set bit (from 0) among the lower 32; k must be less than `count_bits(x)`."""
+    byte = (k >= count_bits(x & 0xFF)) + (k >= count_bits(x & 0xFFFF)) + (k >= count_bits(x & 0xFFFFFF))
+    k -= count_bits(x & ((1 << 8 * byte) - 1))
+    return 8 * byte + _BIT_OF_BYTE[(x >> 8 * byte & 0xFF) * 8 + k]
+
+
+@helper
+def nth_bit_of_byte(x, k):
+    """As `nth_bit`, for sets of the lower 8 bits."""
+    return _BIT_OF_BYTE[x * 8 + k]
+
+
+@helper
+def put_onehot(row, at, value, width):
+    """Write `width` entries, 1 at `value`, all zero for a negative value."""
+    return put_bits(row, at, (1 << value) if value >= 0 else 0, width)
+
+
+@helper
+def put_count(row, at, value):
+    """Write one entry, a count clipped to 127."""
+    row[at] = min(value, MOST)
+    return at + 1
+
+
+@helper
+def put_seats_count(row, at, values, first, seats):
+    """Write every seat's count, clipped to 127, clockwise from seat `first`."""
+    for k in range(len(seats)):
+        row[at + k] = min(values[(first + k) % len(seats)], MOST)
+    return at + len(seats)

@@ -1,0 +1,128 @@
+"""The one way to compile: `kernel` for functions that Python calls, `helper` for those that kernels call.
+
+numba's own disk cache knows a function by its own file only: after an edit to a helper in another file the caller
+keeps the old machine code. Here every cached kernel answers with `STAMP`, a hash over all kernel sources of the
+package, the versions of what compiles them and the switches that numba's key forgets. A damaged cache file is
+recognised by its checksum and compiled anew; where no folder can be written, kernels are compiled in memory.
+"""
+
+import hashlib
+import pickle
+import platform
+import warnings
+from pathlib import Path
+
+import llvmlite
+import numba
+import numpy as np
+from numba import njit
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def source_stamp():
+    """A hash of all that decides what machine code a kernel becomes."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_bytes()
+        if b"core.kernel import" in source or path.parent.name == "core":
+            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + source)
+    switches = (numba.config.BOUNDSCHECK, numba.config.OPT, numba.config.LOOP_VECTORIZE)
+    versions = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
+    digest.update(repr((switches, versions)).encode())
+    return digest.hexdigest()
+
+
+STAMP = source_stamp()
+
+try:
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+    class _CheckedFile(IndexDataCacheFile):
+        """Cache files whose data carry their own checksum."""
+
+        def _dump(self, obj):
+            data = super()._dump(obj)
+            return hashlib.sha256(data).digest() + data
+
+        def _load_data(self, name):
+            return self._checked((Path(self._cache_path) / name).read_bytes())
+
+        def _load_index(self):
+            try:
+                stamp, overloads = self._checked(Path(self._index_path).read_bytes())
+            except (OSError, ValueError):
+                return {}
+            return overloads if stamp == self._source_stamp else {}
+
+        def _save_index(self, overloads):
+            with self._open_for_write(self._index_path) as f:
+                f.write(self._dump((self._source_stamp, overloads)))
+
+        @staticmethod
+        def _checked(data):
+            if hashlib.sha256(data[32:]).digest() != data[:32]:
+                raise ValueError("damaged cache file")
+            return pickle.loads(data[32:])
+
+    class _KernelCache(FunctionCache):
+        """numba's cache, fresh for one `STAMP` only, and never fatal."""
+
+        def __init__(self, py_func):
+            super().__init__(py_func)
+            # A kernel outside the package (a compiled bot, a user's policy) adds its own file.
+            own = hashlib.sha256(Path(py_func.__code__.co_filename).read_bytes()).hexdigest()
+            self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, STAMP + own)
+
+        def _index_key(self, sig, codegen):
+            # The signature names the game's record; the code, closures included, is in STAMP.
+            return (sig, codegen.magic_tuple())
+
+        def load_overload(self, sig, target_context):
+            try:
+                return super().load_overload(sig, target_context)
+            except (OSError, ValueError):
+                return None
+
+        def save_overload(self, sig, data):
+            try:
+                super().save_overload(sig, data)
+            except OSError:
+                self.disable()
+
+except ImportError:  # another numba has moved its private cache classes
+    _KernelCache = None
+
+
+_OPTIONS = {"nogil": True, "_nrt": False, "error_model": "numpy"}
+_INNER = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # Python never calls them
+# without _nrt=False hidden reference counting dominates
+
+
+def helper(py_func):
+    """Compile a function that kernels call; it is inlined into each of them and never cached itself."""
+    return njit(**_INNER, forceinline=True)(py_func)
+
+
+def routine(py_func):
+    """Compile a longer function that kernels call; not inlined, so that it is compiled once in each of them."""
+    return njit(**_INNER)(py_func)
+
+
+def kernel(py_func):
+    """Compile a function that Python calls, cached on disk under `STAMP`."""
+    if numba.config.DISABLE_JIT:
+        return py_func
+    if _KernelCache is None:
+        warnings.warn(
+            "this numba has no FunctionCache: after an edit of the package remove its __pycache__",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return njit(**_OPTIONS, cache=True)(py_func)
+    compiled = njit(**_OPTIONS)(py_func)
+    try:
+        compiled._cache = _KernelCache(py_func)
+    except RuntimeError:
+        pass  # nowhere to write: compiled in memory, once a process
+    return compiled

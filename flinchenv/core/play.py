@@ -1,0 +1,221 @@
+"""The loops that every game shares: deal, carry out a round, observe, redeal; on one record and over rows of many.
+
+`loops(kernels)` compiles them around one game's kernels. `seats` is a tuple of P zeros, so that the number of players is
+known to the compiler; `rules` is the one-element record array of `core.params.kernel_params`.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .kernel import helper, kernel, routine
+from .rng import GAME, GAMMA, below, stream
+from .spec import FORFEIT, MAX_STEPS, OFFENCE, RUNNING, UNDEALT, UNSET
+
+
+class Loops(NamedTuple):
+    """The compiled loops of one game."""
+
+    advance: Any
+    observe: Any
+    observe_seat: Any
+    observe_state: Any
+    rollout: Any
+    determinize: Any
+
+
+@helper
+def forfeit(s, seats, rewards):
+    """End the game for all: the k offenders get -1 and the others share +k; if all offend, 0 each."""
+    n = len(seats)
+    k = 0
+    for p in range(n):
+        k += s.pending[p] == OFFENCE
+    for p in range(n):
+        offended = s.pending[p] == OFFENCE
+        s.winners[p] = not offended
+        if k < n:
+            rewards[p] += -1.0 if offended else k / (n - k)
+    s.end_reason = FORFEIT
+
+
+@helper
+def has_offence(s, seats):
+    """Whether somebody's pending choice is an illegal one that ends the game."""
+    found = False
+    for p in range(len(seats)):
+        found |= s.pending[p] == OFFENCE
+    return found
+
+
+@functools.cache
+def loops(game):
+    """The shared loops around one game's `Kernels`."""
+    deal, is_asked, fill_action_mask = game.deal, game.is_asked, game.fill_action_mask
+    fill_observation, fill_observations, fill_state = (
+        game.fill_observation,
+        game.fill_observations,
+        game.fill_state,
+    )
+    apply_actions = game.apply_actions
+    redraw_hidden, random_actions = game.redraw_hidden, game.random_actions
+
+    @routine
+    def start_episode(s, params, seats):
+        """A fresh game from (seed, episode)."""
+        s.rng = stream(np.uint64(s.seed), np.uint64(s.episode), GAME)
+        s.end_reason = RUNNING
+        s.truncated = 0
+        s.steps = 0
+        s.length = 0
+        for p in range(len(seats)):
+            s.scores[p] = 0
+            s.winners[p] = 0
+            s.returns[p] = 0.0
+            s.pending[p] = UNSET
+        deal(s, params, seats)
+
+    @helper
+    def play_round(s, params, seats, max_steps, rewards):
+        """Carry out the pending choices, or the forfeit among them, and cut the game at max_steps (0: no cap)."""
+        if has_offence(s, seats):
+            forfeit(s, seats, rewards)
+        else:
+            apply_actions(s, params, seats, rewards)
+        s.steps += 1
+        for p in range(len(seats)):
+            s.pending[p] = UNSET
+            s.returns[p] += rewards[p]
+        if s.end_reason == RUNNING and max_steps > 0 and s.steps >= max_steps:
+            s.end_reason = MAX_STEPS
+            s.truncated = 1
+
+    @routine
+    def end_episode(s, ended, params, seats, final_observation):
+        """Keep the ended record and each seat's last view, and deal the next episode."""
+        fill_observations(s, params, seats, final_observation)
+        ended[0] = s
+        s.episode += 1
+        start_episode(s, params, seats)
+
+    @helper
+    def fill_row(s, params, seats, observation, action_mask, asked):
+        """Observation and mask of each seat (K == P), or of the seat to act (K == 1); who is asked, if wanted."""
+        for p in range(len(asked)):
+            asked[p] = s.end_reason == RUNNING and is_asked(s, params, seats, p)
+        if len(observation) == len(seats):
+            fill_observations(s, params, seats, observation)
+        else:
+            fill_observation(s, params, seats, s.current_player, observation[0])
+        if s.end_reason != RUNNING:
+            action_mask[:] = 0
+        elif len(observation) == len(seats):
+            for p in range(len(seats)):
+                fill_action_mask(s, params, seats, p, action_mask[p])
+        else:
+            fill_action_mask(s, params, seats, s.current_player, action_mask[0])
+
+    @kernel
+    def advance(
+        games, ended, rules, seats, start, stop, max_steps, auto_reset, actions,
+        observation, action_mask, asked, current_player, rewards, terminated, truncated, final_observation,
+    ):  # fmt: skip
+        """Deal the undealt rows, carry out one round in the others, then observe; rows start..stop-1.
+
+        A row whose game is over and stays over (auto_reset False) must not be stepped. With auto_reset the ended
+        record goes to `ended`, each seat's last view to `final_observation`, and the next episode is dealt.
+        `asked` is (N, P), or (N, 0) where nobody wants it.
+        """
+        params = rules[0]
+        for i in range(start, stop):
+            s = games[i]
+            terminated[i] = False
+            truncated[i] = False
+            for p in range(len(seats)):
+                rewards[i, p] = 0
+            if s.end_reason == UNDEALT:
+                start_episode(s, params, seats)
+            else:
+                if actions.shape[1] == len(seats):
+                    for p in range(len(seats)):
+                        s.pending[p] = actions[i, p]
+                else:
+                    s.pending[s.current_player] = actions[i, 0]
+                play_round(s, params, seats, max_steps, rewards[i])
+                if s.end_reason != RUNNING:
+                    terminated[i] = s.truncated == 0
+                    truncated[i] = s.truncated != 0
+                    if auto_reset:
+                        end_episode(s, ended[i : i + 1], params, seats, final_observation[i])
+            current_player[i] = s.current_player
+            fill_row(s, params, seats, observation[i], action_mask[i], asked[i])
+
+    @kernel
+    def observe(games, rules, seats, start, stop, observation, action_mask, asked, current_player):
+        """Write observations, masks and who is asked, without touching the games; rows start..stop-1."""
+        params = rules[0]
+        for i in range(start, stop):
+            current_player[i] = games[i].current_player
+            fill_row(games[i], params, seats, observation[i], action_mask[i], asked[i])
+
+    @kernel
+    def observe_seat(games, rules, seats, player, observation):
+        """Write the first row's observation of one seat."""
+        fill_observation(games[0], rules[0], seats, player, observation)
+
+    @kernel
+    def observe_state(games, rules, seats, state):
+        """Write the referee's view of every row."""
+        params = rules[0]
+        for i in range(len(games)):
+            fill_state(games[i], params, seats, state[i])
+
+    @kernel
+    def rollout(games, rules, seats, start, stop, num_steps, auto_reset, counters, decisions, finished, returns):
+        """Uniform random legal play inside the kernel, at most num_steps rounds a row; rows start..stop-1.
+
+        Args:
+            counters: uint64 (N,), the rows' own random streams, which move on.
+            decisions, finished: int64 (N,), added to: seats asked with two or more legal ids, games ended.
+            returns: float32 (N, P), added to: all rewards paid.
+        """
+        params = rules[0]
+        for i in range(start, stop):
+            s = games[i]
+            for _ in range(num_steps):
+                if s.end_reason != RUNNING:
+                    if not auto_reset:
+                        break
+                    s.episode += 1
+                    start_episode(s, params, seats)
+                decisions[i] += random_actions(s, params, seats, counters[i])
+                counters[i] = counters[i] + GAMMA * np.uint64(len(seats))
+                play_round(s, params, seats, 0, returns[i])
+                finished[i] += s.end_reason != RUNNING
+
+    @kernel
+    def determinize(games, rules, seats, start, stop, player, seeds, mask):
+        """Give each row a generator of its own and redraw what `player` cannot know, pending choices included."""
+        params = rules[0]
+        for i in range(start, stop):
+            s = games[i]
+            s.seed = seeds[i]
+            s.episode = 0
+            s.rng = stream(np.uint64(seeds[i]), np.uint64(0), GAME)
+            redraw_hidden(s, params, seats, player)
+            for p in range(len(seats)):
+                if p != player and s.pending[p] != UNSET:
+                    fill_action_mask(s, params, seats, p, mask)
+                    legal = 0
+                    for a in range(len(mask)):
+                        legal += mask[a]
+                    s.rng = s.rng + GAMMA
+                    k = below(s.rng, legal)
+                    for a in range(len(mask)):
+                        if mask[a]:
+                            if k == 0:
+                                s.pending[p] = a
+                            k -= 1
+
+    return Loops(advance, observe, observe_seat, observe_state, rollout, determinize)

@@ -1,0 +1,1 @@
+"""The APIs, written once for all games against `core.spec.GameSpec`."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .kernel import helper, kernel, routine
-from .rng import GAME, GAMMA, below, stream
+from .rng import GAME, GAMMA, below, mix, stream
 from .spec import FORFEIT, MAX_STEPS, OFFENCE, RUNNING, UNDEALT, UNSET
 
 
@@ -19,9 +19,11 @@ class Loops(NamedTuple):
 
     advance: Any
     observe: Any
-    observe_seat: Any
+    observe_seats: Any
     observe_state: Any
     rollout: Any
+    rollout_policy: Any
+    all_legal: Any
     determinize: Any
 
 
@@ -119,9 +121,9 @@ def loops(game):
     @kernel
     def advance(
         games, ended, rules, seats, start, stop, max_steps, auto_reset, actions,
-        observation, action_mask, asked, current_player, rewards, terminated, truncated, final_observation,
+        observation, action_mask, asked, current_player, rewards, terminated, truncated, final_observation, active,
     ):  # fmt: skip
-        """Deal the undealt rows, carry out one round in the others, then observe; rows start..stop-1.
+        """Deal the undealt rows, carry out one round in the others, then observe; active rows among start..stop-1.
 
         A row whose game is over and stays over (auto_reset False) must not be stepped. With auto_reset the ended
         record goes to `ended`, each seat's last view to `final_observation`, and the next episode is dealt.
@@ -129,6 +131,8 @@ def loops(game):
         """
         params = rules[0]
         for i in range(start, stop):
+            if not active[i]:
+                continue
             s = games[i]
             terminated[i] = False
             truncated[i] = False
@@ -160,9 +164,11 @@ def loops(game):
             fill_row(games[i], params, seats, observation[i], action_mask[i], asked[i])
 
     @kernel
-    def observe_seat(games, rules, seats, player, observation):
-        """Write the first row's observation of one seat."""
-        fill_observation(games[0], rules[0], seats, player, observation)
+    def observe_seats(games, rules, seats, players, active, observation):
+        """Write the observation of seat players[i] into row i, in active rows."""
+        for i in range(len(games)):
+            if active[i]:
+                fill_observation(games[i], rules[0], seats, players[i], observation[i])
 
     @kernel
     def observe_state(games, rules, seats, state):
@@ -185,14 +191,58 @@ def loops(game):
             s = games[i]
             for _ in range(num_steps):
                 if s.end_reason != RUNNING:
-                    if not auto_reset:
-                        break
-                    s.episode += 1
-                    start_episode(s, params, seats)
+                    break
                 decisions[i] += random_actions(s, params, seats, counters[i])
                 counters[i] = counters[i] + GAMMA * np.uint64(len(seats))
                 play_round(s, params, seats, 0, returns[i])
-                finished[i] += s.end_reason != RUNNING
+                if s.end_reason != RUNNING:
+                    finished[i] += 1
+                    if auto_reset:
+                        s.episode += 1
+                        start_episode(s, params, seats)
+
+    @kernel
+    def rollout_policy(
+        games, rules, seats, start, stop, num_steps, auto_reset, counters, decisions, finished, returns, policy, masks
+    ):
+        """As `rollout`, by a compiled policy(s, params, seats, player, mask, draw) -> action.
+
+        `masks` is int8 (N, A), scratch space. An action outside the mask forfeits the game.
+        """
+        params = rules[0]
+        for i in range(start, stop):
+            s = games[i]
+            mask = masks[i]
+            for _ in range(num_steps):
+                if s.end_reason != RUNNING:
+                    break
+                for p in range(len(seats)):
+                    if is_asked(s, params, seats, p):
+                        fill_action_mask(s, params, seats, p, mask)
+                        legal = 0
+                        for a in range(len(mask)):
+                            legal += mask[a]
+                        decisions[i] += legal > 1
+                        counters[i] = counters[i] + GAMMA
+                        action = policy(s, params, seats, p, mask, mix(counters[i]))
+                        inside = 0 <= action < len(mask)
+                        s.pending[p] = action if inside and mask[action] else OFFENCE
+                play_round(s, params, seats, 0, returns[i])
+                if s.end_reason != RUNNING:
+                    finished[i] += 1
+                    if auto_reset:
+                        s.episode += 1
+                        start_episode(s, params, seats)
+
+    @kernel
+    def all_legal(actions, action_mask):
+        """Whether every action stands in its mask."""
+        for i in range(len(actions)):
+            for k in range(actions.shape[1]):
+                action = actions[i, k]
+                if action < 0 or action >= action_mask.shape[2] or action_mask[i, k, action] == 0:
+                    return False
+        return True
 
     @kernel
     def determinize(games, rules, seats, start, stop, player, seeds, mask):
@@ -218,4 +268,4 @@ def loops(game):
                                 s.pending[p] = a
                             k -= 1
 
-    return Loops(advance, observe, observe_seat, observe_state, rollout, determinize)
+    return Loops(advance, observe, observe_seats, observe_state, rollout, rollout_policy, all_legal, determinize)

@@ -67,7 +67,7 @@ class RowStreams:
         with np.errstate(over="ignore"):
             seeds = np.asarray(seeds).astype(np.uint64)
             episodes = np.asarray(episodes).astype(np.uint64)
-            self._counters = _start(seeds, episodes, purpose)
+            self.counters = _start(seeds, episodes, purpose)
 
     def __getitem__(self, rows):
         """The streams of some rows; drawing from them moves those rows on."""
@@ -75,18 +75,18 @@ class RowStreams:
 
     def restart(self, rows, seeds, episodes, purpose=AGENT):
         """Begin the streams of new episodes in some rows."""
-        self._counters[rows] = RowStreams(seeds, episodes, purpose)._counters
+        self.counters[rows] = RowStreams(seeds, episodes, purpose).counters
 
     def random(self, size=None):
         """Uniform float64 in [0, 1): one a row for `size` N or None, k a row for `(N, k)`."""
         return self._draw(slice(None), size)
 
     def _draw(self, rows, size):
-        start = self._counters[rows]
+        start = self.counters[rows]
         k = size[1] if isinstance(size, tuple) and len(size) > 1 else 1
         with np.errstate(over="ignore"):
             counters = start[:, None] + GAMMA * np.arange(1, k + 1, dtype=np.uint64)
-            self._counters[rows] = counters[:, -1]
+            self.counters[rows] = counters[:, -1]
             values = (_mix(counters) >> _S11) * 2.0**-53
         return values if isinstance(size, tuple) and len(size) > 1 else values[:, 0]
 

@@ -87,7 +87,7 @@ class RawAECGame(AECEnv):
         self._arguments = (
             self._games, self._games, setup.params, setup.seats, 0, 1, setup.max_steps, False, self._choices,
             self._observation, self._mask, self._asked, self._current, self._rewards, self._ended, self._truncated,
-            self._final,
+            self._final, np.ones(1, bool),
         )  # fmt: skip
 
     def observation_space(self, agent):
@@ -156,9 +156,11 @@ class RawAECGame(AECEnv):
                 "observation": self._observation[0, 0].copy(),
                 "action_mask": self._mask[0, 0].copy(),
             }
-        observation = np.empty(self.setup.layout.size, np.int8)
-        self.setup.loops.observe_seat(self._games, self.setup.params, self.setup.seats, seat, observation)
-        return {"observation": observation, "action_mask": self._no_mask()}
+        setup, observation = self.setup, np.empty((1, self.setup.layout.size), np.int8)
+        setup.loops.observe_seats(
+            self._games, setup.params, setup.seats, np.array([seat]), np.ones(1, bool), observation
+        )
+        return {"observation": observation[0], "action_mask": self._no_mask()}
 
     def step(self, action):
         """Make `action` for `agent_selection`.

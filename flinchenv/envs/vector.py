@@ -1,0 +1,357 @@
+"""N games of one kind in one call, on numpy arrays that the environment owns; no API library."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.params import refuse, whole
+from ..core.rng import BOT, MAX_SEED, RowStreams
+from ..core.spec import OFFENCE, RUNNING, UNDEALT, UNSET
+from .aec import illegal_message
+from .blocks import RowBlocks
+from .setup import check_seed, fresh_seed, legal_stand_in, open_snapshot, take_snapshot
+
+DTYPES = ("int8", "float32")
+MAX_ENVS = 2**22
+
+
+def check_dtype(dtype):
+    """The numpy dtype of observations, from "int8", "float32" or the like."""
+    try:
+        name = np.dtype(dtype).name if dtype is not None else "None"
+    except TypeError:
+        name = "no dtype"
+    if name not in DTYPES:
+        refuse("dtype", dtype, "one of " + ", ".join(repr(n) for n in DTYPES))
+    return np.dtype(name)
+
+
+class Step(NamedTuple):
+    """What reset and step return: the environment's own arrays, overwritten by the next call.
+
+    Attributes:
+        observation: (N, D), or (N, P, D) in a simultaneous game.
+        action_mask: int8 (N, A), or (N, P, A).
+        current_player: int32 (N,); -1 in a simultaneous game.
+        rewards: float32 (N, P), earned in this step.
+        terminated, truncated: bool (N,), games that ended in this step and have been dealt anew.
+        final_observation: (N, P, D), each seat's last view, valid where a game ended in this step.
+        final_info: {"scores", "winners", "end_reason", "length", "returns"}, arrays, valid where a game ended.
+        illegal_action: bool (N,) or (N, P), ids that were illegal and were replaced or forfeited the game.
+    """
+
+    observation: np.ndarray
+    action_mask: np.ndarray
+    current_player: np.ndarray
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    final_observation: np.ndarray
+    final_info: dict
+    illegal_action: np.ndarray
+
+
+class Rollout(NamedTuple):
+    """What `rollout` did, by row: decisions (N,), games finished (N,), rewards summed (N, P)."""
+
+    decisions: np.ndarray
+    finished: np.ndarray
+    returns: np.ndarray
+
+
+class VectorGame:
+    """N games a call. Turn based: (N, D), (N, A), one action a row; simultaneous: (N, P, D), (N, P, A), P actions a row.
+
+    Finished games are dealt anew in the same step (episode + 1 of their seed). Arrays are overwritten by the next call:
+    copy what is to be kept; `torch.from_numpy` works on them.
+
+    Args:
+        setup: the game and its rules.
+        num_envs: N, 1..2**22.
+        threads: worker threads over blocks of rows, 1..256; results do not depend on it.
+        dtype: "int8" or "float32" (the same numbers) of observations.
+    """
+
+    def __init__(self, setup, num_envs=1, threads=1, dtype="int8"):
+        n = whole("num_envs", num_envs, 1, MAX_ENVS)
+        self._blocks = RowBlocks(n, threads)
+        self.dtype = check_dtype(dtype)
+        self.setup, self.num_envs = setup, n
+        self.num_players, self.num_actions = setup.num_players, setup.num_actions
+        self.agents = setup.agents
+        views = setup.num_players if setup.simultaneous else 1
+        p, d, a = setup.num_players, setup.layout.size, setup.num_actions
+        self._games, self._ended = setup.new_games(n), setup.new_games(n)
+        self._actions = np.zeros((n, views), np.int64)
+        self._observation = np.zeros((n, views, d), np.int8)
+        self._mask = np.zeros((n, views, a), np.int8)
+        self._current = np.zeros(n, np.int32)
+        self._asked = np.zeros((n, 0), np.int8)
+        self._final = np.zeros((n, p, d), np.int8)
+        self._all = np.ones(n, bool)
+        self.rewards = np.zeros((n, p), np.float32)
+        self.terminated, self.truncated = np.zeros(n, bool), np.zeros(n, bool)
+        self._shown, self._shown_final = self._observation, self._final
+        if self.dtype != np.int8:
+            self._shown = self._observation.astype(self.dtype)
+            self._shown_final = self._final.astype(self.dtype)
+        flat = not setup.simultaneous
+        self.observation = self._shown[:, 0] if flat else self._shown
+        self.action_mask = self._mask[:, 0] if flat else self._mask
+        self.current_player = self._current if flat else np.full(n, -1, np.int32)
+        self.final_observation = self._shown_final
+        ended = self._ended
+        self.final_info = {
+            "scores": ended["scores"][:, :p],
+            "winners": ended["winners"][:, :p],
+            "end_reason": ended["end_reason"],
+            "length": ended["length"],
+            "returns": ended["returns"][:, :p],
+        }
+        self.end_reasons = setup.game.end_reasons
+        self.illegal_action = np.zeros((n,) if flat else (n, views), bool)
+        self._step = Step(
+            self.observation,
+            self.action_mask,
+            self.current_player,
+            self.rewards,
+            self.terminated,
+            self.truncated,
+            self.final_observation,
+            self.final_info,
+            self.illegal_action,
+        )
+        self._ready = False
+
+    def reset(self, seed=None):
+        """Deal every row.
+
+        Args:
+            seed: s gives row i episode 0 of seed s + i; an (N,) array gives the seeds; None deals every row's next
+                episode (of a seed of the system's, the first time).
+
+        Raises:
+            ValueError: a seed outside 0..2**63 - 1, or an array of another length.
+        """
+        games = self._games
+        if seed is not None:
+            seeds = self._seeds(seed)
+            games["seed"], games["episode"] = seeds, 0
+        elif not self._ready:
+            games["seed"] = fresh_seed() + np.arange(self.num_envs)
+        else:
+            games["episode"] += 1
+        games["end_reason"] = UNDEALT
+        self._ready = True
+        self._advance()
+        return self._step
+
+    def _seeds(self, seed):
+        if np.ndim(seed) == 0:
+            first = check_seed(seed)
+            if first > MAX_SEED - self.num_envs + 1:
+                refuse("seed", seed, f"a whole number in 0..{MAX_SEED - self.num_envs + 1} for {self.num_envs} rows")
+            return first + np.arange(self.num_envs, dtype=np.int64)
+        seeds = np.asarray(seed)
+        if seeds.shape != (self.num_envs,):
+            refuse("seed", f"shape {seeds.shape}", f"one whole number, or shape ({self.num_envs},)")
+        return np.array([check_seed(s) for s in seeds.tolist()], dtype=np.int64)
+
+    def step(self, actions):
+        """Carry out one round in every row.
+
+        Args:
+            actions: whole numbers, (N,) for `current_player`, or (N, P) in a simultaneous game, where a seat with
+                nothing to choose sends its one legal id.
+
+        Raises:
+            ValueError: wrong shape or type, or under illegal_action="raise" an illegal id; no row has changed then.
+        """
+        if not self._ready:
+            raise RuntimeError(f"{self.setup.id}: call reset() before step()")
+        actions = np.asarray(actions)
+        if actions.shape != self.illegal_action.shape or not np.issubdtype(actions.dtype, np.integer):
+            given = f"{actions.dtype} {actions.shape}"
+            refuse("actions", given, f"whole numbers of shape {self.illegal_action.shape}")
+        self._actions[:] = actions.reshape(self._actions.shape)
+        if self.setup.loops.all_legal(self._actions, self._mask):
+            self.illegal_action[:] = False
+        else:
+            self._mend_actions()
+        self._advance()
+        return self._step
+
+    def _mend_actions(self):
+        """Refuse the step, or put in what stands for illegal ids."""
+        setup, actions = self.setup, self._actions
+        inside = (actions >= 0) & (actions < setup.num_actions)
+        legal = np.take_along_axis(self._mask, np.where(inside, actions, 0)[..., None], 2)[..., 0] == 1
+        illegal = ~(inside & legal)
+        if setup.illegal_action == "raise":
+            row, view = map(int, np.argwhere(illegal)[0])
+            agent = self.agents[view if setup.simultaneous else int(self._current[row])]
+            message = illegal_message(setup, agent, int(actions[row, view]), self._mask[row, view])
+            raise ValueError(f"row {row}, {message}")
+        for row, view in np.argwhere(illegal).tolist():
+            seat = view if setup.simultaneous else int(self._current[row])
+            if setup.illegal_action == "forfeit":
+                actions[row, view] = OFFENCE
+            else:
+                actions[row, view] = legal_stand_in(self._mask[row, view], self._games[row], seat)
+        self.illegal_action[:] = illegal.reshape(self.illegal_action.shape)
+
+    def _advance(self):
+        setup = self.setup
+
+        def block(start, stop):
+            setup.loops.advance(
+                self._games, self._ended, setup.params, setup.seats, start, stop, setup.max_steps, True, self._actions,
+                self._observation, self._mask, self._asked, self._current, self.rewards, self.terminated,
+                self.truncated, self._final, self._all,
+            )  # fmt: skip
+
+        self._blocks.run(block)
+        if self.dtype != np.int8:
+            self._shown[:] = self._observation
+            if self.terminated.any() or self.truncated.any():
+                self._shown_final[:] = self._final
+
+    def _observe(self):
+        """Show the games as they stand, nothing earned and nothing ended."""
+        setup = self.setup
+        setup.loops.observe(
+            self._games, setup.params, setup.seats, 0, self.num_envs,
+            self._observation, self._mask, self._asked, self._current,
+        )  # fmt: skip
+        if self.dtype != np.int8:
+            self._shown[:] = self._observation
+        self.rewards[:] = 0
+        self.terminated[:] = self.truncated[:] = self.illegal_action[:] = False
+
+    def final_info_of(self, row):
+        """The end-of-game facts of a row whose game ended in the last step, as plain values, as in the other APIs."""
+        return self.setup.final_info(self._ended[row])
+
+    def state(self):
+        """The referee's view of every row, int8 (N, S), a new array."""
+        state = np.zeros((self.num_envs, self.setup.state_layout.size), np.int8)
+        self.setup.loops.observe_state(self._games, self.setup.params, self.setup.seats, state)
+        return state
+
+    def copy_rows(self, src, dst):
+        """Make rows `dst` the games of rows `src`, as they stand; observations and masks follow."""
+        src, dst = self._rows(src, "src"), self._rows(dst, "dst")
+        if len(src) != len(dst):
+            refuse("dst", f"{len(dst)} rows", f"as many as src, {len(src)}")
+        self._games[dst] = self._games[src]
+        self._observe()
+
+    def snapshot(self, rows=None):
+        """The games of `rows` (None: all) as they stand; see `Snapshot`."""
+        games = self._games if rows is None else self._games[self._rows(rows, "rows")]
+        return take_snapshot(self.setup, games)
+
+    def restore(self, snapshot, rows=None):
+        """Put a snapshot of any API of the same id and rules into `rows` (None: all); one game fills all of them.
+
+        Choices of a running AEC round are dropped: every seat chooses anew.
+        """
+        rows = np.arange(self.num_envs) if rows is None else self._rows(rows, "rows")
+        games = open_snapshot(self.setup, snapshot, len(rows))
+        if (games["end_reason"] > RUNNING).any():
+            refuse("snapshot", "a game that is over", "running games; finished rows are dealt anew here")
+        if (games["end_reason"] == UNDEALT).any():
+            refuse("snapshot", "a game before its reset", "running games")
+        self._games[rows] = games
+        self._games["pending"][rows] = UNSET
+        if not self._ready:
+            others = np.setdiff1d(np.arange(self.num_envs), rows)
+            if len(others):
+                refuse("rows", f"{len(rows)} of {self.num_envs}", "all rows before the first reset()")
+            self._ready = True
+        self._observe()
+
+    def determinize(self, rows, player, seeds):
+        """Redraw, in `rows`, all that `player` cannot know, each row from its own seed; then show them.
+
+        Others' unrevealed choices are drawn uniformly over their legal ids (a prior, not a posterior), face-up and publicly
+        known cards stay, the generator is redrawn. Use it on copies: `snapshot`, `restore` or `copy_rows` come first.
+
+        Args:
+            rows: row numbers, (K,).
+            player: a seat, or its agent's name.
+            seeds: (K,) whole numbers in 0..2**63 - 1.
+        """
+        rows = self._rows(rows, "rows")
+        if isinstance(player, str) and player in self.agents:
+            player = self.agents.index(player)
+        player = whole("player", player, 0, self.num_players - 1)
+        seeds = np.array([check_seed(s) for s in np.atleast_1d(seeds).tolist()], dtype=np.int64)
+        if len(seeds) != len(rows):
+            refuse("seeds", f"{len(seeds)} seeds", f"one for each of {len(rows)} rows")
+        games, mask = self._games[rows], np.zeros(self.num_actions, np.int8)
+        setup = self.setup
+        setup.loops.determinize(games, setup.params, setup.seats, 0, len(rows), player, seeds, mask)
+        self._games[rows] = games
+        self._observe()
+
+    def _rows(self, rows, name):
+        rows = np.atleast_1d(np.asarray(rows))
+        if rows.dtype == bool and rows.shape == (self.num_envs,):
+            return np.flatnonzero(rows)
+        if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+            refuse(name, rows.tolist(), f"row numbers in 0..{self.num_envs - 1}")
+        if len(rows) and not (rows.min() >= 0 and rows.max() < self.num_envs):
+            refuse(name, rows.tolist(), f"row numbers in 0..{self.num_envs - 1}")
+        return rows
+
+    def rollout(self, policy="random", max_steps=None, *, auto_reset=False, seed=0):
+        """Play every row on inside the kernels and say what was earned; then show where the rows stand.
+
+        Args:
+            policy: "random", uniform over legal ids, or a function compiled by numba with the signature
+                `policy(s, params, seats, player, mask, draw) -> action`, where mask is int8 (A,) and draw a uniform uint64.
+            max_steps: rounds a row at most; None plays every game to its end.
+            auto_reset: deal ended rows anew and go on to max_steps, instead of leaving them at their end; a row that is
+                left at its end is dealt anew by the next `reset` or by restoring into it.
+            seed: of the policy's own random stream; the games' generators go on as in any play.
+
+        Returns:
+            Rollout(decisions, finished, returns).
+        """
+        if not self._ready:
+            raise RuntimeError(f"{self.setup.id}: call reset() before rollout()")
+        if max_steps is None and auto_reset:
+            refuse("max_steps", None, "a number of rounds where auto_reset is on")
+        steps = 2**62 if max_steps is None else whole("max_steps", max_steps, 1, 2**62)
+        setup, n = self.setup, self.num_envs
+        with np.errstate(over="ignore"):
+            counters = RowStreams(check_seed(seed) + np.arange(n), np.zeros(n), BOT).counters
+        result = Rollout(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, self.num_players), np.float32))
+        if policy == "random":
+            loop, extra = setup.loops.rollout, ()
+        elif hasattr(policy, "py_func") or callable(policy):
+            loop, extra = setup.loops.rollout_policy, (policy, np.zeros((n, setup.num_actions), np.int8))
+        else:
+            refuse("policy", policy, "'random' or a function compiled by numba")
+        self._blocks.run(
+            lambda start, stop: loop(
+                self._games, setup.params, setup.seats, start, stop, steps, auto_reset, counters, *result, *extra
+            )
+        )
+        self._observe()
+        self._ready = not (self._games["end_reason"] > RUNNING).any()
+        return result
+
+    def close(self):
+        """End the worker threads."""
+        self._blocks.close()
+
+    def __getstate__(self):
+        kept = self.snapshot() if self._ready else None
+        return {"setup": self.setup, "options": (self.num_envs, self._blocks.threads, str(self.dtype)), "games": kept}
+
+    def __setstate__(self, state):
+        self.__init__(state["setup"], *state["options"])
+        if state["games"] is not None:
+            self.restore(state["games"])

@@ -114,7 +114,7 @@ def make(
 
     Args:
         id: one of `list_envs()`.
-        api: "aec" | "parallel" (PettingZoo) | "vector" (N games a call) | "gym" | "gym_vector" (Gymnasium, one learner's seat).
+        api: "aec" | "parallel" (PettingZoo) | "vector" (N games a call) | "gym" | "gym_vector" (Gymnasium, one seat).
         rules: the game's rules dataclass, or a mapping laid over the id's preset.
         render_mode: None | "ansi" | "human"; aec, parallel, gym, gym_vector.
         illegal_action: "raise" | "forfeit" | "random_legal".

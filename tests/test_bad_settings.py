@@ -215,8 +215,10 @@ def test_illegal_action(api, value):
 
 
 def test_parallel_is_refused_for_turn_based_rules():
-    for id, options in (("flip_it-sequential-v0", {}), ("flip_it-v0", {"flip_order": "sequential"})):
-        refused(lambda id=id, o=options: flinchenv.make(id, "parallel", **o), "api='parallel'", "turn based", "'aec'")
+    for name, options in (("flip_it-sequential-v0", {}), ("flip_it-v0", {"flip_order": "sequential"})):
+        refused(
+            lambda name=name, o=options: flinchenv.make(name, "parallel", **o), "api='parallel'", "turn based", "'aec'"
+        )
 
 
 BAD_SEEDS = [-1, 2**63, 2**64, 1.5, 1.0, "x", "1", True, math.nan, [1], np.bool_(True), np.float64(2)]

@@ -1,8 +1,8 @@
 """Sets as bits of an int, and the helpers that write observations piece by piece.
 
-The `put_` helpers write at entry `at` of an int8 row and return the entry after what they wrote, so an encoder reads like
-its layout. Those that write many entries are generated code, because a loop over bytes costs ten times as much; with
-NUMBA_BOUNDSCHECK=1 or NUMBA_DISABLE_JIT=1 they are plain loops.
+The `put_` helpers write at entry `at` of an int8 row and return the entry after what they wrote, so an encoder reads
+like its layout. Those that write many entries are generated code, because a loop over bytes costs ten times as much;
+with NUMBA_BOUNDSCHECK=1 or NUMBA_DISABLE_JIT=1 they are plain loops.
 """
 
 import numpy as np

@@ -6,6 +6,7 @@ package, the versions of what compiles them and the switches that numba's key fo
 recognised by its checksum and compiled anew; where no folder can be written, kernels are compiled in memory.
 """
 
+import contextlib
 import hashlib
 import pickle
 import platform
@@ -121,8 +122,6 @@ def kernel(py_func):
         )
         return njit(**_OPTIONS, cache=True)(py_func)
     compiled = njit(**_OPTIONS)(py_func)
-    try:
+    with contextlib.suppress(RuntimeError):  # nowhere to write: compiled in memory, once a process
         compiled._cache = _KernelCache(py_func)
-    except RuntimeError:
-        pass  # nowhere to write: compiled in memory, once a process
     return compiled

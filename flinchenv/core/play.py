@@ -1,7 +1,7 @@
 """The loops that every game shares: deal, carry out a round, observe, redeal; on one record and over rows of many.
 
-`loops(kernels)` compiles them around one game's kernels. `seats` is a tuple of P zeros, so that the number of players is
-known to the compiler; `rules` is the one-element record array of `core.params.kernel_params`.
+`loops(kernels)` compiles them around one game's kernels. `seats` is a tuple of P zeros, so that the number of players
+is known to the compiler; `rules` is the one-element record array of `core.params.kernel_params`.
 """
 
 import functools

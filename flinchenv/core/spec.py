@@ -27,8 +27,8 @@ class GameSpec(NamedTuple):
         fill_action_mask(s, params, seats, player, mask): int8 (A,) overwritten, while the game runs.
         apply_actions(s, params, seats, rewards): carry out `s.pending`; adds to float32 (P,) `rewards`.
         fill_observation(s, params, seats, player, observation): (D,) overwritten; reads nothing hidden from player.
-        fill_observations(s, params, seats, observations): (P, D) overwritten; every seat's observation, for simultaneous
-            games.
+        fill_observations(s, params, seats, observations): (P, D) overwritten; every seat's observation, for
+            simultaneous games.
         fill_state(s, params, seats, state): (S,) overwritten; the referee's view, without pending choices.
         redraw_hidden(s, params, seats, player): draw anew, from `s.rng`, what `player` cannot know.
         random_actions(s, params, seats, counter) -> int: fill `s.pending` with uniform legal actions of the asked seats

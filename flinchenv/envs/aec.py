@@ -309,9 +309,9 @@ class RawAECGame(AECEnv):
     def determinize(self, agent, seed):
         """A new, independent environment in a state that `agent` cannot tell from this one.
 
-        All that is hidden from `agent` is drawn anew: others' unrevealed choices uniformly over their legal ids (a prior,
-        not a posterior: it does not weigh how likely a player was to choose them), and the generator, so that nothing of
-        this game's future can be read from the copy.
+        All that is hidden from `agent` is drawn anew: others' unrevealed choices uniformly over their legal ids (a
+        prior, not a posterior: it does not weigh how likely a player was to choose them), and the generator, so that
+        nothing of this game's future can be read from the copy.
 
         Args:
             agent: whose knowledge is kept.

@@ -1,6 +1,7 @@
 """Threads over blocks of rows; kernels run without the interpreter lock and never touch each other's rows."""
 
 import concurrent.futures
+import itertools
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class RowBlocks:
     def __init__(self, num_rows, threads):
         self.threads = whole("threads", threads, 1, MAX_THREADS)
         edges = np.linspace(0, num_rows, min(self.threads, num_rows) + 1).astype(int).tolist()
-        self._blocks = list(zip(edges[:-1], edges[1:]))
+        self._blocks = list(itertools.pairwise(edges))
         self._pool = concurrent.futures.ThreadPoolExecutor(len(self._blocks)) if len(self._blocks) > 1 else None
 
     def run(self, call):

@@ -60,7 +60,7 @@ class Rollout(NamedTuple):
 
 
 class VectorGame:
-    """N games a call. Turn based: (N, D), (N, A), one action a row; simultaneous: (N, P, D), (N, P, A), P actions a row.
+    """N games a call. Turn based: (N, D), (N, A), an action a row; simultaneous: (N, P, D), (N, P, A), P actions a row.
 
     Finished games are dealt anew in the same step (episode + 1 of their seed). Arrays are overwritten by the next call:
     copy what is to be kept; `torch.from_numpy` works on them.
@@ -274,8 +274,8 @@ class VectorGame:
     def determinize(self, rows, player, seeds):
         """Redraw, in `rows`, all that `player` cannot know, each row from its own seed; then show them.
 
-        Others' unrevealed choices are drawn uniformly over their legal ids (a prior, not a posterior), face-up and publicly
-        known cards stay, the generator is redrawn. Use it on copies: `snapshot`, `restore` or `copy_rows` come first.
+        Others' unrevealed choices are drawn uniformly over their legal ids (a prior, not a posterior), face-up and
+        publicly known cards stay, the generator is redrawn. Use it on copies: `snapshot`, `restore` or `copy_rows` come first.
 
         Args:
             rows: row numbers, (K,).
@@ -310,7 +310,7 @@ class VectorGame:
 
         Args:
             policy: "random", uniform over legal ids, or a function compiled by numba with the signature
-                `policy(s, params, seats, player, mask, draw) -> action`, where mask is int8 (A,) and draw a uniform uint64.
+                `policy(s, params, seats, player, mask, draw) -> action`; mask is int8 (A,), draw a uniform uint64.
             max_steps: rounds a row at most; None plays every game to its end.
             auto_reset: deal ended rows anew and go on to max_steps, instead of leaving them at their end; a row that is
                 left at its end is dealt anew by the next `reset` or by restoring into it.

@@ -1,7 +1,7 @@
 """Flip It as a game: deal, ask, mask, apply, pay. Rules P1-P17 and readings PA1-PA16 are cited where they act.
 
-Action ids are fixed whatever the rules: a guess g is id g (0..20), a play of value v is id 21 + v, and a joint action is
-6 * g + v. A seat that has no Guess Card left has no guess: it sends guess 0, which then plays no card (PA11).
+Action ids are fixed whatever the rules: a guess g is id g (0..20), a play of value v is id 21 + v, and a joint action
+is 6 * g + v. A seat that has no Guess Card left has no guess: it sends guess 0, which then plays no card (PA11).
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ RETURNED, CONSUMED = range(2)
 END, CONTINUE = range(2)
 SIMULTANEOUS, SEQUENTIAL = range(2)
 
-END_REASONS = COMMON_REASONS + ("goal", "guess_cards", "max_hands")
+END_REASONS = (*COMMON_REASONS, "goal", "guess_cards", "max_hands")
 GOAL, GUESS_CARDS, MAX_HANDS = range(FIRST_OWN_REASON, len(END_REASONS))
 
 SIX = np.uint64(NUM_PLAYS)

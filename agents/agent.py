@@ -27,6 +27,9 @@ class Agent(Protocol):
 
         Returns:
             int64 (N,).
+
+        Raises:
+            ValueError: a row without a legal action; names the row. No number has been drawn then.
         """
 
     def probs(self, observation, action_mask, view=None):
@@ -41,19 +44,28 @@ class ProbabilisticAgent:
 
     def act(self, observation, action_mask, rng, view=None):
         """Draw from `probs`; see `Agent.act`."""
+        check_mask(action_mask)
         return sample(self.probs(observation, action_mask, view), rng)
+
+    def probs(self, observation, action_mask, view=None):
+        """See `Agent.probs`."""
+        raise NotImplementedError
+
+
+def check_mask(action_mask):
+    """Refuse a batch in which a row has no legal action.
+
+    Raises:
+        ValueError: names the first such row.
+    """
+    legal = np.asarray(action_mask).any(1)
+    if not legal.all():
+        raise ValueError(f"row {int(legal.argmin())} has no legal action: its action_mask is all zero")
 
 
 def sample(probs, rng):
-    """One index a row, drawn from its probabilities by inversion with one number of `rng` a row.
-
-    Raises:
-        ValueError: a row without a positive probability.
-    """
+    """One index a row, int64 (N,), drawn from `probs` (N, A) by inversion with one number of `rng` a row."""
     total = probs.cumsum(1)
-    if not (total[:, -1] > 0).all():
-        row = int(np.flatnonzero(~(total[:, -1] > 0))[0])
-        raise ValueError(f"row {row} has no legal action: its action_mask is all zero")
     draw = rng.random(len(probs)) * total[:, -1]
     return np.minimum((total <= draw[:, None]).sum(1), last_positive(probs))
 

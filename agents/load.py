@@ -1,15 +1,63 @@
 """Agents by name: "random", "rule", "rule:2", a checkpoint's path."""
 
-from flinchenv.core.params import refuse
+import os
+from collections.abc import Callable
+from typing import NamedTuple
 
+from flinchenv.core.params import refuse
+from flinchenv.envs.setup import Setup, make_setup
+
+from .checkpoint import SUFFIXES, load_checkpoint, stem_of
+from .flip_it_mix import MixAgent
+from .flip_it_reply import ReplyAgent
+from .network import NetworkAgent
 from .uniform import UniformAgent
 
 
-def load(name, setup=None):
-    """An agent by its name."""
+class Family(NamedTuple):
+    """Agents of one kind, told apart by the number behind the colon of their name.
+
+    Attributes:
+        make: make(setup, number) -> Agent.
+        numbers: the numbers it takes.
+        default: the number of the bare name.
+    """
+
+    make: Callable
+    numbers: range
+    default: int
+
+
+FLIP_IT_RULES = {1: MixAgent, 2: ReplyAgent}
+FAMILIES = {  # game: {the word before the colon: Family}
+    "flip_it": {"rule": Family(lambda setup, level: FLIP_IT_RULES[level](setup), range(1, 3), 1)},
+}
+
+
+def load(name, env=None):
+    """An agent by its name.
+
+    Args:
+        name: "random"; "rule" or "rule:2" (a family of the game and its number); or a checkpoint's path: its stem, or
+            either of its files.
+        env: the game and rules to play: an id, a `Setup`, or an env; None for agents that need none. A checkpoint
+            without env plays what its card names.
+
+    Raises:
+        ValueError: an unknown name, a name that needs an env, or a checkpoint that is damaged or made for another game.
+    """
+    setup = _setup_of(env)
+    if not isinstance(name, (str, os.PathLike)):
+        refuse("agent", name, _allowed(setup))
+    name = os.fspath(name)
     if name == "random":
         return UniformAgent()
-    refuse("agent", name, "'random'")
+    word, _, number = name.partition(":")
+    if any(word in families for families in FAMILIES.values()):
+        return _load_family(name, word, number, setup)
+    if _is_path(name):
+        return _load_network(name, setup)
+    refuse("agent", name, _allowed(setup))
 
 
 def load_opponents(opponents, setup):
@@ -18,4 +66,50 @@ def load_opponents(opponents, setup):
     many = list(opponents) if isinstance(opponents, (list, tuple)) else [opponents] * n
     if len(many) != n:
         refuse("opponents", opponents, f"one for all, or a list of {n}")
-    return [load(a, setup) if isinstance(a, str) else a for a in many]
+    return [agent if hasattr(agent, "act") else load(agent, setup) for agent in many]
+
+
+def _setup_of(env):
+    if env is None or isinstance(env, Setup):
+        return env
+    if isinstance(env, str):
+        return make_setup(env)
+    setup = getattr(env, "setup", None)
+    if not isinstance(setup, Setup):
+        refuse("env", env, "None, an id, a Setup or an env of flinchenv")
+    return setup
+
+
+def _load_family(name, word, number, setup):
+    if setup is None:
+        refuse("agent", name, "it needs an env, since it plays by the rules of one")
+    family = FAMILIES.get(setup.game.name, {}).get(word)
+    if family is None:
+        refuse("agent", name, _allowed(setup))
+    if ":" not in name:
+        return family.make(setup, family.default)
+    if not number.isdecimal() or not number.isascii() or int(number) not in family.numbers:
+        refuse("agent", name, _allowed(setup))
+    return family.make(setup, int(number))
+
+
+def _allowed(setup):
+    names = ["'random'"]
+    for game, families in FAMILIES.items():
+        if setup is None or setup.game.name == game:
+            for word, family in families.items():
+                names += [f"'{word}'", f"'{word}:{family.numbers[0]}'..'{word}:{family.numbers[-1]}'"]
+    return ", ".join(dict.fromkeys(names)) + " or the path of a checkpoint"
+
+
+def _is_path(name):
+    """Whether a name means a file, there or not: it has a folder, a checkpoint's ending, or a half on the disk."""
+    stem = stem_of(name)
+    return stem != name or os.path.dirname(name) != "" or any(os.path.exists(stem + end) for end in SUFFIXES)
+
+
+def _load_network(path, setup):
+    tensors, card = load_checkpoint(path)
+    if setup is None:
+        setup = make_setup(card["env"], card["rules"])
+    return NetworkAgent(setup, tensors, card, name=os.path.basename(stem_of(path)))

@@ -1,6 +1,8 @@
 """The agent that knows nothing: uniform over legal actions."""
 
-from .agent import ProbabilisticAgent
+import numpy as np
+
+from .agent import ProbabilisticAgent, check_mask
 
 
 class UniformAgent(ProbabilisticAgent):
@@ -10,5 +12,6 @@ class UniformAgent(ProbabilisticAgent):
 
     def probs(self, observation, action_mask, view=None):
         """1 / (number of legal actions) for each of them."""
-        mask = action_mask.astype(float)
-        return mask / mask.sum(1, keepdims=True).clip(1)
+        check_mask(action_mask)
+        mask = np.asarray(action_mask).astype(float)
+        return mask / mask.sum(1, keepdims=True)

@@ -29,6 +29,14 @@ def _put_bits(row, at, bits, width):
     return at + width
 
 
+def _put_pairs(row, at, major, num_major, minor, num_minor):
+    """Write num_major * num_minor entries (literals; at most 32 and 8): 1 where both bits of a pair are set."""
+    for i in range(num_major):
+        for j in range(num_minor):
+            row[at + num_minor * i + j] = (major >> i) & (minor >> j) & 1
+    return at + num_major * num_minor
+
+
 def _put_seats(row, at, sets, first, seats, width):
     """Write every seat's set, `width` entries each (a literal), clockwise from seat `first`."""
     for k in range(len(seats)):
@@ -82,23 +90,47 @@ def _entry(context, builder, kind, array, at):
     return builder.gep(context.make_array(kind)(context, builder, array).data, [at])
 
 
+def _entries(builder, word, lanes):
+    """A vector of `lanes` int8 entries: entry k is bit k of the word, an int64."""
+    word = builder.trunc(word, ir.IntType(lanes)) if lanes < WORD else word
+    flags = builder.bitcast(word, ir.VectorType(ir.IntType(1), lanes))
+    return builder.zext(flags, ir.VectorType(ir.IntType(8), lanes))
+
+
+def _pick(builder, entries, indices):
+    """A vector of the entries at these indices."""
+    picked = ir.Constant(ir.VectorType(ir.IntType(32), len(indices)), [*indices])
+    return builder.shuffle_vector(entries, ir.Constant(entries.type, ir.Undefined), picked)
+
+
+def _pieces(width):
+    """(start, size) of stores that cover `width` entries exactly; sizes are powers of two, the last may overlap."""
+    pieces = [(start, WORD) for start in range(0, width - WORD + 1, WORD)]
+    left = width % WORD
+    if left:
+        size = 1 << (left - 1).bit_length()  # at least `left`
+        if size > width:
+            size //= 2
+            pieces.append((width - left, size))
+        pieces.append((width - size, size))
+    return pieces
+
+
+def _store(builder, target, at, entries):
+    start = builder.gep(target, [ir.Constant(ir.IntType(64), at)])
+    builder.store(entries, builder.bitcast(start, entries.type.as_pointer()), align=1)
+
+
 def _store_words(builder, target, words, width):
-    """Store `width` int8 entries at the pointer: entry k is bit k of the words, as few vector stores as cover them."""
-    for number, word in enumerate(words):
-        left = min(WORD, width - WORD * number)
-        lanes = max(8, 1 << (left - 1).bit_length())
-        word = builder.trunc(word, ir.IntType(lanes)) if lanes < WORD else word
-        flags = builder.bitcast(word, ir.VectorType(ir.IntType(1), lanes))
-        entries = builder.zext(flags, ir.VectorType(ir.IntType(8), lanes))
-        undefined = ir.Constant(entries.type, ir.Undefined)
-        done = 0
-        while done < left:
-            size = 1 << (left - done).bit_length() - 1
-            picked = ir.Constant(ir.VectorType(ir.IntType(32), size), [*range(done, done + size)])
-            piece = builder.shuffle_vector(entries, undefined, picked)
-            start = builder.gep(target, [ir.Constant(ir.IntType(64), WORD * number + done)])
-            builder.store(piece, builder.bitcast(start, piece.type.as_pointer()), align=1)
-            done += size
+    """Store `width` int8 entries at the pointer: entry k is bit k of the words."""
+    int64 = ir.IntType(64)
+    for start, size in _pieces(width):
+        number, shift = divmod(start, WORD)
+        bits = builder.lshr(words[number], int64(shift)) if shift else words[number]
+        if shift + size > WORD:
+            bits = builder.or_(bits, builder.shl(words[number + 1], int64(WORD - shift)))
+        entries = _entries(builder, bits, max(8, size))
+        _store(builder, target, start, entries if size >= 8 else _pick(builder, entries, range(size)))
 
 
 # The literal width stays in each signature: numba keeps one implementation a signature.
@@ -111,6 +143,23 @@ def _compiled_put_bits(typingctx, row, at, bits, width):
         return builder.add(args[1], args[1].type(width.literal_value))
 
     return types.int64(row, types.int64, types.int64, width), codegen
+
+
+def _compiled_put_pairs(typingctx, row, at, major, num_major, minor, num_minor):
+    n, m = num_major.literal_value, num_minor.literal_value
+
+    def codegen(context, builder, sig, args):
+        majors, minors = _entries(builder, args[2], 32), _entries(builder, args[4], 8)
+        target = _entry(context, builder, row, args[0], args[1])
+        for start, size in _pieces(n * m):
+            ids = range(start, start + size)
+            pair = builder.and_(
+                _pick(builder, majors, [k // m for k in ids]), _pick(builder, minors, [k % m for k in ids])
+            )
+            _store(builder, target, start, pair)
+        return builder.add(args[1], ir.IntType(64)(n * m))
+
+    return types.int64(row, types.int64, types.int64, num_major, types.int64, num_minor), codegen
 
 
 def _load_set(context, builder, kind, array, seat, onehot):
@@ -210,14 +259,14 @@ def _compiled_count_bits(typingctx, x):
 
 
 if config.DISABLE_JIT:
-    put_bits, count_bits = _put_bits, _count_bits
+    put_bits, put_pairs, count_bits = _put_bits, _put_pairs, _count_bits
     put_seats, put_seats_onehot = _put_seats, _put_seats_onehot
     put_views, put_views_onehot = _put_views, _put_views_onehot
     put_views_count = _put_views_count
 else:
     count_bits = intrinsic(_compiled_count_bits)
     if config.BOUNDSCHECK:
-        put_bits = helper(_put_bits)
+        put_bits, put_pairs = helper(_put_bits), helper(_put_pairs)
         put_seats, put_seats_onehot = helper(_put_seats), helper(_put_seats_onehot)
         _put_seats, _put_seats_onehot = put_seats, put_seats_onehot
         put_views, put_views_onehot = helper(_put_views), helper(_put_views_onehot)
@@ -225,6 +274,7 @@ else:
     else:
         literal = intrinsic(prefer_literal=True)
         put_bits = literal(_compiled_put_bits)
+        put_pairs = literal(_compiled_put_pairs)
         put_seats = literal(_compiled_put_seats(onehot=False))
         put_seats_onehot = literal(_compiled_put_seats(onehot=True))
         put_views = literal(_compiled_put_views(onehot=False))

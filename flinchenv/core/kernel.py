@@ -36,6 +36,16 @@ def source_stamp():
 
 STAMP = source_stamp()
 
+def _names_held(py_func):
+    """The full names of the compiled functions in a function's closure, and in theirs."""
+    names = []
+    for cell in py_func.__closure__ or ():
+        held = getattr(cell.cell_contents, "py_func", None)
+        if held is not None:
+            names.append((f"{held.__module__}.{held.__qualname__}", _names_held(held)))
+    return tuple(names)
+
+
 try:
     from numba.core.caching import FunctionCache, IndexDataCacheFile
 
@@ -76,8 +86,8 @@ try:
             self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, STAMP + own)
 
         def _index_key(self, sig, codegen):
-            # The signature names the game's record; the code, closures included, is in STAMP.
-            return (sig, codegen.magic_tuple())
+            # STAMP knows all code by file; which of it a closure holds (`core.play.loops`) is told by name.
+            return (sig, codegen.magic_tuple(), _names_held(self._py_func))
 
         def load_overload(self, sig, target_context):
             try:

@@ -96,7 +96,8 @@ def loops(game):
     @routine
     def end_episode(s, ended, params, seats, final_observation):
         """Keep the ended record and each seat's last view, and deal the next episode."""
-        fill_observations(s, params, seats, final_observation)
+        for p in range(len(seats)):
+            fill_observation(s, params, seats, p, final_observation[p])
         ended[0] = s
         s.episode += 1
         start_episode(s, params, seats)
@@ -109,14 +110,14 @@ def loops(game):
         if len(observation) == len(seats):
             fill_observations(s, params, seats, observation)
         else:
-            fill_observation(s, params, seats, s.current_player, observation[0])
+            fill_observation(s, params, seats, np.int64(s.current_player), observation[0])
         if s.end_reason != RUNNING:
             action_mask[:] = 0
         elif len(observation) == len(seats):
             for p in range(len(seats)):
                 fill_action_mask(s, params, seats, p, action_mask[p])
         else:
-            fill_action_mask(s, params, seats, s.current_player, action_mask[0])
+            fill_action_mask(s, params, seats, np.int64(s.current_player), action_mask[0])
 
     @kernel
     def advance(

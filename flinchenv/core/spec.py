@@ -21,6 +21,8 @@ COMMON_REASONS = ("", "forfeit", "max_steps")
 class GameSpec(NamedTuple):
     """One game. `rules` is its frozen dataclass, `s` one record, `params` its record of rules, P = len(seats).
 
+    `facts(rules)` gives what can be counted of a game under these rules, {name: number}, for `flinchenv rules`.
+
     Kernels (all compiled, `seats` a tuple of P zeros so that P is known to the compiler):
         deal(s, params, seats): a fresh game from `s.rng`; sets `current_player` and leaves the round unasked.
         is_asked(s, params, seats, player) -> bool, while the game runs.
@@ -87,4 +89,20 @@ def game_dtype(max_players, fields):
         ("truncated", np.int8),
         ("winners", np.int8, (max_players,)),
     ]
-    return np.dtype((np.record, np.dtype(head + fields, align=True)))
+    return np.dtype((np.record, _without_gaps(np.dtype(head + fields, align=True))))
+
+
+def _without_gaps(dtype):
+    """The aligned dtype with its gaps as fields, so that copies are equal byte for byte and `tobytes` is a hash."""
+    fields, end = [], 0
+    for name in dtype.names:
+        kind, start = dtype.fields[name][:2]
+        if start > end:
+            fields.append((f"gap_{end}", np.int8, (start - end,)))
+        fields.append((name, kind.base, kind.shape) if kind.shape else (name, kind))
+        end = start + kind.itemsize
+    if dtype.itemsize > end:
+        fields.append((f"gap_{end}", np.int8, (dtype.itemsize - end,)))
+    filled = np.dtype(fields, align=True)
+    assert filled.itemsize == dtype.itemsize
+    return filled

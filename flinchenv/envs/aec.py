@@ -72,17 +72,22 @@ class RawAECGame(AECEnv):
         self._ended = np.zeros(1, bool)
         self._truncated = np.zeros(1, bool)
         self._final = np.zeros((1, n, setup.layout.size), np.int8)  # never used: no auto-reset
-        self._arm()
         self._seat_of = {agent: p for p, agent in enumerate(self.possible_agents)}
+        self._dealt = False
         self._paid = False
+        self._arm()
         self._offences = {}  # seat: illegal id, in the running round
         self.agents = []
         self.rewards, self._cumulative_rewards, self.infos = {}, {}, {}
         self.terminations, self.truncations = {}, {}
 
     def _arm(self):
-        """The arguments of the kernel call, gathered once."""
+        """What every call needs, gathered once: the kernel's arguments, and each view's rows."""
         setup = self.setup
+        self._rows = list(zip(self._observation[0], self._mask[0]))
+        self._chosen = self._choices[0]
+        self._simultaneous, self._num_actions = setup.simultaneous, setup.num_actions
+        self._orders = {}  # who is asked, as bytes: their seats
         self._call = setup.loops.advance
         self._arguments = (
             self._games, self._games, setup.params, setup.seats, 0, 1, setup.max_steps, False, self._choices,
@@ -108,6 +113,7 @@ class RawAECGame(AECEnv):
         else:
             s.episode += 1
         s.end_reason = UNDEALT
+        self._dealt = True
         self._call(*self._arguments)
         self._start_agents()
 
@@ -130,11 +136,13 @@ class RawAECGame(AECEnv):
 
     def _publish(self):
         """Show the new round's masks and select the first seat that it asks."""
-        if self.setup.simultaneous:
-            masks = self._mask[0].copy()
-            for p, agent in enumerate(self.possible_agents):
-                self.infos[agent] = {"action_mask": masks[p]}
-            self._order = [p for p, asked in enumerate(self._asked[0].tolist()) if asked]
+        if self._simultaneous:
+            for agent, mask in zip(self.possible_agents, self._mask[0].copy()):
+                self.infos[agent] = {"action_mask": mask}
+            asked = self._asked.tobytes()
+            if asked not in self._orders:
+                self._orders[asked] = [p for p, flag in enumerate(asked) if flag]
+            self._order = self._orders[asked]
         else:
             p = int(self._current[0])
             self.infos[self.possible_agents[p]] = {"action_mask": self._mask[0, 0].copy()}
@@ -146,16 +154,9 @@ class RawAECGame(AECEnv):
     def observe(self, agent):
         """{"observation": int8 (D,), "action_mask": int8 (A,)} of any agent at any time; copies."""
         seat = self._seat_of[agent]
-        if self.setup.simultaneous:
-            return {
-                "observation": self._observation[0, seat].copy(),
-                "action_mask": self._mask[0, seat].copy(),
-            }
-        if seat == self._order[0]:
-            return {
-                "observation": self._observation[0, 0].copy(),
-                "action_mask": self._mask[0, 0].copy(),
-            }
+        if self._simultaneous or seat == self._order[0]:
+            observation, mask = self._rows[seat if self._simultaneous else 0]
+            return {"observation": observation.copy(), "action_mask": mask.copy()}
         setup, observation = self.setup, np.empty((1, self.setup.layout.size), np.int8)
         setup.loops.observe_seats(
             self._games, setup.params, setup.seats, np.array([seat]), np.ones(1, bool), observation
@@ -172,10 +173,11 @@ class RawAECGame(AECEnv):
         if self.terminations[agent] or self.truncations[agent]:
             return self._was_dead_step(action)
         seat = self._order[self._place]
-        view = seat if self.setup.simultaneous else 0
-        if not (0 <= action < self.setup.num_actions) or not self._mask[0, view, action]:
+        view = seat if self._simultaneous else 0
+        action = operator.index(action)
+        if not (0 <= action < self._num_actions) or not self._rows[view][1][action]:
             action = self._illegal(agent, seat, view, action)
-        self._choices[0, view] = action
+        self._chosen[view] = action
         self._cumulative_rewards[agent] = 0.0
         if self._paid:
             self._clear_rewards()
@@ -184,8 +186,8 @@ class RawAECGame(AECEnv):
         if self._place < len(self._order):
             self.agent_selection = self.possible_agents[self._order[self._place]]
             return None
-        if not self.setup.simultaneous:
-            self.infos[agent] = {**self.infos[agent], "action_mask": self._no_mask()}
+        if not self._simultaneous:
+            self.infos[agent] = {"action_mask": self._no_mask()}
         self._finish_round()
 
     def step_all(self, actions):
@@ -226,7 +228,7 @@ class RawAECGame(AECEnv):
 
     def _finish_round(self):
         self._call(*self._arguments)
-        self._choices[:] = UNSET
+        self._choices.fill(UNSET)
         rewards = self._rewards[0].tolist()
         if any(rewards):
             self._paid = True
@@ -238,7 +240,7 @@ class RawAECGame(AECEnv):
             for seat, action in self._offences.items():
                 self.infos[self.possible_agents[seat]]["illegal_action"] = action
             self._offences = {}
-        if self._games[0].end_reason != RUNNING:
+        if self._ended[0] or self._truncated[0]:
             self._finish_game()
 
     def _finish_game(self):
@@ -273,7 +275,7 @@ class RawAECGame(AECEnv):
         """The game as it stands, choices of the running round included; see `Snapshot`."""
         games = self._games.copy()
         games["pending"] = UNSET
-        if self.setup.simultaneous:
+        if self._simultaneous:
             games["pending"][0, : self.setup.num_players] = self._choices[0]
         waiting = [[self._cumulative_rewards.get(a, 0.0) for a in self.possible_agents]]
         return take_snapshot(self.setup, games, waiting)
@@ -284,6 +286,7 @@ class RawAECGame(AECEnv):
 
     def _load(self, games, waiting):
         self._games[:] = games
+        self._dealt = True
         pending = games["pending"][0, : self.setup.num_players].tolist()
         self._games["pending"] = UNSET
         setup = self.setup
@@ -292,7 +295,7 @@ class RawAECGame(AECEnv):
             self._observation, self._mask, self._asked, self._current,
         )  # fmt: skip
         self._start_agents()
-        if self.setup.simultaneous:
+        if self._simultaneous:
             while self._place < len(self._order) and pending[self._order[self._place]] != UNSET:
                 seat = self._order[self._place]
                 self._choices[0, seat] = pending[seat]
@@ -330,7 +333,8 @@ class RawAECGame(AECEnv):
 
     def __getstate__(self):
         state = self.__dict__.copy()
-        del state["_call"], state["_arguments"]
+        for name in ("_call", "_arguments", "_rows", "_chosen", "_orders"):
+            del state[name]
         return state
 
     def __setstate__(self, state):
@@ -390,7 +394,7 @@ class AECGame(RawAECGame):
         return super().render()
 
     def _need_reset(self, what):
-        if self._games[0].end_reason == UNDEALT:
+        if not self._dealt:
             raise gymnasium.error.ResetNeeded(f"{self.setup.id}: call reset() before {what}")
 
 

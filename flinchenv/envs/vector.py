@@ -121,6 +121,7 @@ class VectorGame:
             self.final_info,
             self.illegal_action,
         )
+        self._had_illegal = False
         self._ready = False
 
     def reset(self, seed=None):
@@ -143,7 +144,7 @@ class VectorGame:
             games["episode"] += 1
         games["end_reason"] = UNDEALT
         self._ready = True
-        self._advance()
+        self._advance(self._actions)
         return self._step
 
     def _seeds(self, seed):
@@ -173,17 +174,22 @@ class VectorGame:
         if actions.shape != self.illegal_action.shape or not np.issubdtype(actions.dtype, np.integer):
             given = f"{actions.dtype} {actions.shape}"
             refuse("actions", given, f"whole numbers of shape {self.illegal_action.shape}")
-        self._actions[:] = actions.reshape(self._actions.shape)
-        if self.setup.loops.all_legal(self._actions, self._mask):
-            self.illegal_action[:] = False
+        flags = actions.flags
+        if actions.dtype == np.int64 and flags.c_contiguous and flags.aligned and flags.writeable:
+            chosen = actions.reshape(self._actions.shape)  # as it is: a copy would cost
         else:
-            self._mend_actions()
-        self._advance()
+            chosen = self._actions
+            chosen[:] = actions.reshape(chosen.shape)
+        if self._had_illegal:
+            self.illegal_action[:] = self._had_illegal = False
+        if not self.setup.loops.all_legal(chosen, self._mask):
+            chosen = self._mend_actions(chosen)
+        self._advance(chosen)
         return self._step
 
-    def _mend_actions(self):
-        """Refuse the step, or put in what stands for illegal ids."""
-        setup, actions = self.setup, self._actions
+    def _mend_actions(self, chosen):
+        """Refuse the step, or give a copy with what stands for illegal ids."""
+        setup, actions = self.setup, chosen.copy()
         inside = (actions >= 0) & (actions < setup.num_actions)
         legal = np.take_along_axis(self._mask, np.where(inside, actions, 0)[..., None], 2)[..., 0] == 1
         illegal = ~(inside & legal)
@@ -199,13 +205,15 @@ class VectorGame:
             else:
                 actions[row, view] = legal_stand_in(self._mask[row, view], self._games[row], seat)
         self.illegal_action[:] = illegal.reshape(self.illegal_action.shape)
+        self._had_illegal = True
+        return actions
 
-    def _advance(self):
+    def _advance(self, actions):
         setup = self.setup
 
         def block(start, stop):
             setup.loops.advance(
-                self._games, self._ended, setup.params, setup.seats, start, stop, setup.max_steps, True, self._actions,
+                self._games, self._ended, setup.params, setup.seats, start, stop, setup.max_steps, True, actions,
                 self._observation, self._mask, self._asked, self._current, self.rewards, self.terminated,
                 self.truncated, self._final, self._all,
             )  # fmt: skip

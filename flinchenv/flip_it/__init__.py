@@ -3,6 +3,15 @@
 from ..core.spec import GameSpec, Kernels
 from . import game, observe, rules, show
 
+
+
+def _facts(rules):
+    from .counting import count_information_sets
+
+    count = count_information_sets(SPEC, rules)
+    return {} if count is None else {"information_sets": count}
+
+
 SPEC = GameSpec(
     name="flip_it",
     version=game.VERSION,
@@ -21,7 +30,7 @@ SPEC = GameSpec(
     action_table=show.action_table,
     render_text=show.render_text,
     information_state=observe.information_state,
-    facts=lambda rules: {},
+    facts=_facts,
     kernels=Kernels(
         deal=game.deal,
         is_asked=game.is_asked,

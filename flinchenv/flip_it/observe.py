@@ -35,13 +35,14 @@ PHASES = ("guess", "play", "over")
 
 
 _PHASE = ("phase", (3,), "onehot", "public", 1, "guess, play, over")
+_OVER = ("over", (), "flag", "public", 1, "the game is over")  # joint actions know no phases
 
 
 def observation_layout(rules):
     """The observation's fields in the order in which `fill_observation` writes them."""
     n = rules.num_players
     own_guess = ("own_guess", (NUM_GUESSES,), "onehot", "own", 1, "the guess set aside, once all have guessed")
-    pieces = [_PHASE] + [own_guess] * (rules.actions == "phased")
+    pieces = [_PHASE, own_guess] if rules.actions == "phased" else [_OVER]
     return make_layout(pieces + _table(rules, n) + _flips(rules, n))
 
 
@@ -49,7 +50,7 @@ def state_layout(rules):
     """The referee's fields, in absolute seats, in the order in which `fill_state` writes them."""
     n = rules.num_players
     set_aside = ("set_aside", (n, NUM_GUESSES), "onehot", "oracle", 1, "each seat's guess of the running hand")
-    pieces = [_PHASE] + [set_aside] * (rules.actions == "phased")
+    pieces = [_PHASE, set_aside] if rules.actions == "phased" else [_OVER]
     return make_layout(pieces + _table(rules, n) + _flips(rules, n))
 
 
@@ -114,7 +115,7 @@ def fill_observations(s, params, seats, rows):
 @routine
 def fill_state(s, params, seats, state):
     """Write the referee's view; guesses appear once all have guessed, or in turn under sequential flips."""
-    at = put_phase(s, state, 0)
+    at = put_phase(s, params, state)
     if params.actions == PHASED:
         at = put_seats_onehot(state, at, s.guess, 0, seats, NUM_GUESSES)
     at = put_table(s, params, seats, 0, state, at)
@@ -125,17 +126,20 @@ def fill_state(s, params, seats, state):
 @helper
 def put_own(s, params, player, observation):
     """The phase and the seat's own guess, the start of its observation."""
-    at = put_phase(s, observation, 0)
+    at = put_phase(s, params, observation)
     if params.actions == JOINT:
         return at
     return put_onehot(observation, at, s.guess[player] if s.phase == PLAYING else -1, NUM_GUESSES)
 
 
 @helper
-def put_phase(s, observation, at):
-    """The phase; a game cut short by a cap still shows the phase it was in."""
+def put_phase(s, params, observation):
+    """The phase, or the end alone where there are none; a game cut short by a cap does not show as over."""
     over = s.end_reason != RUNNING and not s.truncated
-    return put_onehot(observation, at, 2 if over else s.phase, 3)
+    if params.actions == JOINT:
+        observation[0] = over
+        return 1
+    return put_onehot(observation, 0, 2 if over else s.phase, 3)
 
 
 @helper

@@ -1,0 +1,243 @@
+"""Trained weights on disk: `<stem>.safetensors` and a JSON card beside it that says what they play and checks both.
+
+Nothing executes on load: the weights are raw numbers and the card is JSON.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import tempfile
+
+import numpy as np
+
+from flinchenv.core.params import rules_hash, rules_to_json
+from flinchenv.version import __version__
+
+FORMAT = 1
+ACTIVATIONS = ("tanh", "relu")
+SUFFIXES = (".safetensors", ".json")
+WEIGHTS, CARD = SUFFIXES
+
+_TYPES = {
+    "format": int,
+    "env": str,
+    "game": str,
+    "game_version": int,
+    "rules": dict,
+    "rules_hash": str,
+    "layout": list,
+    "num_actions": int,
+    "network": dict,
+    "training": dict,
+    "flinchenv": str,
+}
+_SUMS = {"sha256": str, "card_sha256": str}  # what `save_checkpoint` adds
+
+
+def make_card(setup, network, training):
+    """The card of a network made for `setup`, without the check sums that `save_checkpoint` adds.
+
+    Args:
+        setup: a `flinchenv.envs.setup.Setup`.
+        network: {"hidden": [sizes], "activation": "tanh" | "relu"}.
+        training: anything JSON can hold: command, steps, seconds, seed.
+    """
+    return {
+        "format": FORMAT,
+        "env": setup.id,
+        "game": setup.game.name,
+        "game_version": setup.game.version,
+        "rules": rules_to_json(setup.rules),
+        "rules_hash": rules_hash(setup.rules),
+        "layout": layout_of(setup),
+        "num_actions": setup.num_actions,
+        "network": network,
+        "training": training,
+        "flinchenv": __version__,
+    }
+
+
+def layout_of(setup):
+    """[[name, size], ...] of the observation's fields."""
+    return [[field.name, field.size] for field in setup.layout.fields]
+
+
+def stem_of(path):
+    """The path without ".safetensors" or ".json"."""
+    path = os.fspath(path)
+    return path.removesuffix(WEIGHTS).removesuffix(CARD)
+
+
+def save_checkpoint(path, tensors, card):
+    """Write `<stem>.safetensors`, then `<stem>.json`, each as a whole: a pair that was cut short is refused on load.
+
+    Args:
+        path: the stem, or either file's name.
+        tensors: {name: float32 array}.
+        card: what `make_card` returned.
+
+    Raises:
+        ValueError: a card or tensors that `load_checkpoint` would refuse; nothing has been written then.
+    """
+    stem = stem_of(path)
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    _check_card(stem + CARD, card, _TYPES)
+    check_tensors(stem + WEIGHTS, tensors, card)
+    weights = _safetensors().save(tensors)
+    card = {key: value for key, value in card.items() if key not in _SUMS}
+    card["sha256"] = hashlib.sha256(weights).hexdigest()
+    card["card_sha256"] = _card_sum(card)
+    _write(stem + WEIGHTS, weights)
+    _write(stem + CARD, json.dumps(card, indent=1, allow_nan=False).encode() + b"\n")
+
+
+def load_checkpoint(path):
+    """({name: float32 array}, card) of a pair that `save_checkpoint` wrote.
+
+    Args:
+        path: the stem, or either file's name.
+
+    Raises:
+        ValueError: a missing half, or damage of any kind; names the file and the reason.
+        ImportError: safetensors is not installed.
+    """
+    stem = stem_of(path)
+    card = _read_card(stem + CARD)
+    weights = _read(stem + WEIGHTS)
+    if hashlib.sha256(weights).hexdigest() != card["sha256"]:
+        _damaged(stem + WEIGHTS, f"its sha256 is not the one in {stem + CARD}")
+    library = _safetensors()
+    try:
+        tensors = library.load(weights)
+    except Exception as error:
+        _damaged(stem + WEIGHTS, error)
+    check_tensors(stem + WEIGHTS, tensors, card)
+    return tensors, card
+
+
+def check_tensors(where, tensors, card):
+    """Check that the tensors are the network that the card describes.
+
+    Raises:
+        ValueError: names `where`, the tensor and what is wrong with it.
+    """
+    network = card["network"]
+    inputs = sum(size for _, size in card["layout"])
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, np.ndarray) or tensor.dtype != np.float32:
+            _damaged(where, f"{name} is {getattr(tensor, 'dtype', type(tensor).__name__)}, not a float32 array")
+        if not np.isfinite(tensor).all():
+            _damaged(where, f"{name} holds a value that is not finite")
+    layers = layers_of(where, tensors, "policy")
+    sizes = [inputs, *network["hidden"], card["num_actions"]]
+    _check_chain(where, layers, "policy", sizes)
+    if any(name.startswith("value.") for name in tensors):
+        layers = layers_of(where, tensors, "value")
+        _check_chain(where, layers, "value", [inputs, *(len(bias) for _, bias in layers[:-1]), 1])
+
+
+def layers_of(where, tensors, head):
+    """[(weight (out, in), bias (out,)), ...] of "<head>.<number>.weight" and ".bias", by ascending number.
+
+    The numbers need not be consecutive: in torch's Sequential, activations count too.
+
+    Raises:
+        ValueError: a layer without one of the two.
+    """
+    names = [re.fullmatch(rf"{head}\.(\d{{1,4}})\.(?:weight|bias)", name) for name in tensors]
+    layers = []
+    for number in sorted({int(match[1]) for match in names if match}):
+        pair = [tensors.get(f"{head}.{number}.{part}") for part in ("weight", "bias")]
+        if pair[0] is None or pair[1] is None or pair[0].ndim != 2 or pair[1].ndim != 1:
+            _damaged(where, f"{head}.{number} lacks a weight of two axes and a bias of one")
+        layers.append(tuple(pair))
+    return layers
+
+
+def _check_chain(where, layers, head, sizes):
+    found = [(weight.shape, bias.shape) for weight, bias in layers]
+    wanted = [((out, in_), (out,)) for in_, out in zip(sizes, sizes[1:])]
+    if found != wanted:
+        _damaged(where, f"{head} has the shapes {found}; the card asks for {wanted}")
+
+
+def _read_card(file):
+    text = _read(file)
+    try:
+        card = json.loads(text.decode())
+    except (ValueError, RecursionError) as error:
+        _damaged(file, f"not JSON: {error}")
+    _check_card(file, card, _TYPES | _SUMS)
+    if _card_sum(card) != card["card_sha256"]:
+        _damaged(file, "its card_sha256 is not that of the card")
+    return card
+
+
+def _check_card(file, card, types):
+    """Check the card's keys and their types."""
+    if not isinstance(card, dict):
+        _damaged(file, "not an object")
+    for key, kind in types.items():
+        if key not in card:
+            _damaged(file, f"it lacks the key {key!r}")
+        if type(card[key]) is not kind:
+            _damaged(file, f"{key}={card[key]!r} is not of type {kind.__name__}")
+    if card["format"] != FORMAT:
+        _damaged(file, f"format={card['format']} is not allowed: {FORMAT}")
+    layout, network = card["layout"], card["network"]
+    if not all(isinstance(row, list) and len(row) == 2 and _is_size(row[1]) for row in layout):
+        _damaged(file, f"layout={layout!r} is not a list of [name, size]")
+    if not isinstance(network.get("hidden"), list) or not all(_is_size(size) for size in network["hidden"]):
+        _damaged(file, f"network={network!r} has no list of sizes 'hidden'")
+    if network.get("activation") not in ACTIVATIONS:
+        _damaged(file, f"network={network!r} has no 'activation' out of {', '.join(ACTIVATIONS)}")
+
+
+def _is_size(value):
+    return type(value) is int and value > 0
+
+
+def _card_sum(card):
+    """sha256 of the card without its own check sum, independent of white space and the order of keys."""
+    rest = {key: value for key, value in card.items() if key != "card_sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _read(file):
+    try:
+        with open(file, "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        _damaged(file, error.strerror or error)
+
+
+def _write(file, data):
+    """Put `data` at `file` in one move: a reader sees the old file or the new one."""
+    folder, name = os.path.split(os.path.abspath(file))
+    os.makedirs(folder, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, file)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _damaged(file, reason):
+    raise ValueError(f"checkpoint {file}: {reason}")
+
+
+def _safetensors():
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise ImportError("checkpoints need the package safetensors: pip install 'flinchenv[train]'") from error
+    return safetensors.numpy

@@ -1,0 +1,99 @@
+"""The opponents of a training run: bots with fixed weights and a bounded number of the learner's past selves."""
+
+import numpy as np
+import torch
+from flinchenv.agents.agent import ProbabilisticAgent
+from flinchenv.agents.load import load
+from torch.nn.functional import linear
+
+from flinchenv.adapters.sb3 import OpponentPool
+
+SELF = "self"
+
+
+class PolicyAgent(ProbabilisticAgent):
+    """A policy network, frozen, with all rows in one product: fast, and equal to `NetworkAgent` but for rounding.
+
+    Args:
+        tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), "policy.1.weight": ...}.
+        activation: "tanh" | "relu".
+        high: (D,) the largest value of each observation entry.
+        name: how tables call it.
+    """
+
+    def __init__(self, tensors, activation, high, name="policy"):
+        self.tensors, self.name = tensors, name
+        layers = range(len(tensors) // 2)
+        self._layers = [
+            [torch.from_numpy(tensors[f"policy.{i}.{part}"]) for part in ("weight", "bias")] for i in layers
+        ]
+        self._activation = {"tanh": torch.tanh, "relu": torch.relu}[activation]
+        self._high = torch.from_numpy(np.asarray(high, np.float32))
+
+    @torch.no_grad()
+    def probs(self, observation, action_mask, view=None):
+        """Softmax of the logits over the legal actions."""
+        x = torch.from_numpy(observation).float() / self._high
+        for weight, bias in self._layers[:-1]:
+            x = self._activation(linear(x, weight, bias))
+        logits = linear(x, *self._layers[-1]).double()
+        return torch.softmax(logits.masked_fill(torch.from_numpy(action_mask) == 0, -torch.inf), 1).numpy()
+
+
+class League:
+    """An OpponentPool of named agents and past selves; the past selves share one weight evenly.
+
+    Keys: agents have 0, 1, ... in the order of `weights`; past selves go on from there and are never used twice.
+
+    Args:
+        setup: the game and its rules.
+        weights: {name: weight}; a name for `agents.load`, or "self" for the past selves.
+        past_selves: how many stay; the oldest one goes first, after its running episodes.
+        activation: the networks' "tanh" | "relu".
+    """
+
+    def __init__(self, setup, weights, past_selves, activation):
+        self.setup, self.past_selves, self.activation = setup, past_selves, activation
+        self.pool = OpponentPool()
+        names = [name for name in weights if name != SELF]
+        for key, name in enumerate(names):
+            self.pool.add(key, load(name, setup), weights[name])
+        self.self_weight = weights.get(SELF, 0)
+        self.first_self = self.next_key = len(names)
+
+    def add_self(self, tensors, playing):
+        """Take the learner in as it is now; `playing` (N,) are the keys that rows play against."""
+        if self.self_weight == 0:
+            return
+        self._put(self.next_key, tensors)
+        self.next_key += 1
+        self._share(playing)
+
+    def _put(self, key, tensors):
+        high = self.setup.layout.high()
+        self.pool.add(key, PolicyAgent(tensors, self.activation, high, f"self {key - self.first_self}"), 0)
+
+    def _share(self, playing):
+        """Give the newest past selves their weights and drop the older ones that nobody plays."""
+        drawn = range(self.first_self, self.next_key)[-self.past_selves :]
+        for key in self.pool.weights:
+            if key >= self.first_self:
+                self.pool.weights[key] = self.self_weight / len(drawn) if key in drawn else 0
+        self.pool.forget(set(playing.tolist()))
+
+    def arrays(self):
+        """{"<key>.policy.0.weight": ...} of all past selves, those included that only end their episodes."""
+        selves = [(key, agent) for key, agent in self.pool.agents.items() if key >= self.first_self]
+        return {f"{key}.{name}": tensor for key, agent in selves for name, tensor in agent.tensors.items()}
+
+    def restore(self, arrays, next_key, playing):
+        """Go on from what `arrays`, `next_key` and the environment's `playing` were, in a League without past selves."""
+        selves = {}
+        for name, tensor in arrays.items():
+            key, _, rest = name.partition(".")
+            selves.setdefault(int(key), {})[rest] = tensor
+        for key in sorted(selves):
+            self._put(key, selves[key])
+        self.next_key = next_key
+        if selves:
+            self._share(playing)

@@ -1,0 +1,496 @@
+"""Train one network by MaskablePPO against a league of bots and of its own past selves, from one seat of each game.
+
+    python -m flinchenv.experiments.train_maskable_ppo flip_it-v0 --set seed=1 total_steps=1000000
+    python -m flinchenv.experiments.train_maskable_ppo flip_it-v0 --resume
+
+A run is a folder: `state/` (what `resume` goes on from), `agent-<steps>.safetensors` and `.json` (for `agents.load`),
+`curve.png`, `curve.json` and TensorBoard's event files. On one thread a resumed run ends with the same parameters, bit
+for bit, as a run that was never stopped.
+"""
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read once by torch; spinning threads cost 100x on a busy machine
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from flinchenv.agents.checkpoint import make_card, save_checkpoint
+from flinchenv.agents.load import load
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch.utils.tensorboard import SummaryWriter
+
+from flinchenv import registry
+from flinchenv.adapters.sb3 import SeatVecEnv
+from flinchenv.core.params import check_rules, choice, flag, integer, refuse, rules_to_json, whole
+from flinchenv.envs.setup import MAX_STEPS, make_setup
+from flinchenv.envs.vector import MAX_ENVS
+
+from .curve import draw_curve, measure
+from .league import SELF, League, PolicyAgent
+from .progress import Progress
+from .settings import check_text, checked, read_settings, real, settings_table
+from .state import newest_state, save_state
+
+MAX_TRAINING_STEPS = 10**12
+FREE_ON_RESUME = ("run", "resume", "progress", "total_steps", "torch_threads", "save_every", "eval_every", "eval_games")
+
+
+def _check_env_id(name, value, args):
+    return registry.spec(check_text(name, value, args)).id
+
+
+def _check_mapping(name, value, args):
+    if not isinstance(value, dict):
+        refuse(name, value, "a table of rule overrides")
+    return dict(value)
+
+
+def _check_hidden(name, value, args):
+    if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 8:
+        refuse(name, value, "a list of 1 to 8 layer sizes")
+    return tuple(whole(name, size, 1, 4096) for size in value)
+
+
+def _check_opponents(name, value, args):
+    allowed = 'a table of names and weights above 0, "self" for past selves among the names'
+    if not isinstance(value, dict) or not value:
+        refuse(name, value, allowed)
+    for weight in value.values():
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
+            refuse(name, value, allowed)
+    return dict(value)
+
+
+def _check_names(name, value, args):
+    if not isinstance(value, (list, tuple)) or not value or len(set(value)) != len(value):
+        refuse(name, value, "a list of different agents' names")
+    return tuple(check_text(name, v, args) for v in value)
+
+
+def _check_batch_size(name, value, args):
+    rows = args.num_envs * args.n_steps
+    value = whole(name, value, 2, rows)
+    if rows % value:
+        refuse(name, value, f"a divisor of num_envs * n_steps = {rows}")
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
+class Args:
+    """All settings of a training run; every field is checked when the object is made.
+
+    Raises:
+        RulesError: names the setting, the value and what is allowed.
+    """
+
+    # the game
+    env_id: str = checked("flip_it-v0", _check_env_id, "one of list_envs()", "the environment")
+    rules: dict = checked(
+        {}, _check_mapping, "rule overrides", "rules laid over the id's preset, num_players among them"
+    )
+    max_steps: int = integer(0, 0, MAX_STEPS, "rounds after which a game is truncated; 0 for no cap")
+    # the run
+    seed: int = integer(0, 0, 2**31 - 1, "of the network, the minibatches, the actions and the deals")
+    total_steps: int = integer(2_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; rounded up to whole updates")
+    run: str = checked("", check_text, "a folder that can be written", "the run's folder; '' is runs/<env_id>-<seed>")
+    resume: bool = flag(False, "go on from the folder's newest state, if there is one")
+    save_every: int = integer(10, 1, 10**6, "updates between saved states")
+    progress: bool = flag(True, "show how far the run is, on stderr")
+    torch_threads: int = integer(2, 1, 256, "threads of torch; only one thread promises equal runs")
+    # MaskablePPO
+    num_envs: int = integer(256, 1, MAX_ENVS, "games played at a time")
+    n_steps: int = integer(64, 1, 2**20, "decisions a game between updates")
+    batch_size: int = checked(2048, _check_batch_size, "a divisor of num_envs * n_steps", "decisions a minibatch")
+    n_epochs: int = integer(4, 1, 1000, "passes over the decisions of an update")
+    learning_rate: float = real(1e-3, 0, 1, "of Adam", above=True)
+    anneal: bool = flag(True, "let the learning rate fall linearly to zero over total_steps")
+    gamma: float = real(1.0, 0, 1, "discount; games end, so 1")
+    gae_lambda: float = real(0.95, 0, 1, "of the generalised advantage estimate")
+    clip_range: float = real(0.2, 0, 10, "how far a probability ratio may leave 1", above=True)
+    ent_coef: float = real(0.01, 0, 10, "weight of the entropy bonus")
+    vf_coef: float = real(0.5, 0, 100, "weight of the value loss")
+    max_grad_norm: float = real(0.5, 0, 1e6, "gradients are scaled down to this norm", above=True)
+    hidden: tuple = checked(
+        (128, 128), _check_hidden, "1 to 8 sizes", "layers of the policy's and of the value's network"
+    )
+    activation: str = choice("relu", "tanh", doc="between layers")
+    # opponents
+    opponents: dict = checked(
+        {"random": 1, "rule": 1, "rule:2": 1, SELF: 3},
+        _check_opponents,
+        "names and weights",
+        "who plays the other seats of an episode, and how often; 'self' is a past self",
+    )
+    past_selves: int = integer(4, 1, 64, "past selves that are kept; the oldest goes first")
+    self_every: int = integer(15, 1, 10**6, "updates between new past selves; the first is the untrained network")
+    # the curve
+    eval_against: tuple = checked(
+        ("random", "rule", "rule:2"), _check_names, "agents' names", "the curve's opponents, in all other seats"
+    )
+    eval_every: int = integer(250_000, 1, MAX_TRAINING_STEPS, "steps between points of the curve")
+    eval_games: int = integer(400, 2, 100_000, "games a point and opponent")
+
+    def __post_init__(self):
+        check_rules(self)
+
+
+class Result(NamedTuple):
+    """What a run left.
+
+    Attributes:
+        run: its folder. checkpoint: the trained agent's weights, for `agents.load`. curve: the PNG.
+        steps: the learner's decisions. seconds: of all sessions together.
+    """
+
+    run: str
+    checkpoint: str
+    steps: int
+    seconds: float
+    curve: str
+
+
+class Scaled(BaseFeaturesExtractor):
+    """Observations divided by the largest value that each entry can take."""
+
+    def __init__(self, observation_space):
+        super().__init__(observation_space, observation_space.shape[0])
+        self.register_buffer("high", torch.from_numpy(observation_space.high.astype(np.float32)), persistent=False)
+
+    def forward(self, observations):
+        """(N, D) -> (N, D), 0..1."""
+        return observations / self.high
+
+
+class Interrupt:
+    """Turns Ctrl-C into a flag, `asked`, that the training loop reads between updates; a second Ctrl-C works as ever."""
+
+    def __enter__(self):
+        self.asked = False
+        self._catches = threading.current_thread() is threading.main_thread()
+        if self._catches:
+            self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def _ask(self, number, frame):
+        self.asked = True
+        signal.signal(signal.SIGINT, self._before)
+        print("stopping after this update; Ctrl-C again stops at once", file=sys.stderr)
+
+    def __exit__(self, *error):
+        if self._catches:
+            signal.signal(signal.SIGINT, self._before)
+
+
+class Training:
+    """One run's model, environment, league and curve: everything that a saved state holds."""
+
+    def __init__(self, args, setup, folder):
+        self.args, self.setup, self.folder = args, setup, folder
+        self.rivals = {name: load(name, setup) for name in args.eval_against}
+        self.league = League(setup, args.opponents, args.past_selves, args.activation)
+        self.env = SeatVecEnv(setup, args.num_envs, self.league.pool, "rotate")
+        self.model = make_model(args, self.env)
+        self.updates, self.seconds, self.curve = 0, 0.0, []
+
+    @property
+    def steps(self):
+        """The learner's decisions so far."""
+        return self.model.num_timesteps
+
+    @property
+    def playing(self):
+        """(N,) the keys of the league that rows play against."""
+        return self.env.batch.playing
+
+    def start(self):
+        """Deal the first games, against the untrained self and the bots."""
+        self.league.add_self(policy_tensors(self.model), self.playing)
+        deals = np.random.SeedSequence(self.args.seed).generate_state(1)[0]
+        self.env.seed(int(deals) % (2**31 - MAX_ENVS))  # rows add their number and stay below 2**31
+
+    def update(self):
+        """Play one rollout and learn from it; {name: value} for the log."""
+        args, model = self.args, self.model
+        model.learn(args.num_envs * args.n_steps, log_interval=None, reset_num_timesteps=False)
+        self.updates += 1
+        if self.updates % args.self_every == 0:
+            self.league.add_self(policy_tensors(model), self.playing)
+        scalars = dict(model.logger.name_to_value)
+        model.logger.dump()
+        if model.ep_info_buffer:
+            scalars["rollout/return"] = np.mean([episode["r"] for episode in model.ep_info_buffer])
+            scalars["rollout/length"] = np.mean([episode["l"] for episode in model.ep_info_buffer])
+        if not all(np.isfinite(value) for value in scalars.values()):
+            raise FloatingPointError(f"training broke down at step {self.steps}: {scalars}; try a lower learning_rate")
+        return scalars
+
+    def add_point(self):
+        """Measure the network and add a point to the curve; {name: value} for the log."""
+        agent = PolicyAgent(policy_tensors(self.model), self.args.activation, self.setup.layout.high())
+        against = {name: measure(agent, rival, self.setup, self.args.eval_games) for name, rival in self.rivals.items()}
+        self.curve.append({"step": self.steps, "against": against})
+        pairs = [(name, key, row[key]) for name, row in against.items() for key in ("mean_return", "win_rate")]
+        return {f"{key}/{name}": value for name, key, value in pairs}
+
+    def save(self):
+        """Save everything that decides how the run goes on."""
+        model = self.model
+        arrays = {f"model.{name}": tensor.numpy() for name, tensor in model.policy.state_dict().items()}
+        for i, slots in model.policy.optimizer.state_dict()["state"].items():
+            arrays |= {f"adam.{i}.{name}": tensor.numpy() for name, tensor in slots.items()}
+        arrays |= {f"league.{name}": array for name, array in self.league.arrays().items()}
+        games = self.env.snapshot()
+        arrays |= {f"env.{name}": array.view(np.uint8) if array.dtype.names else array for name, array in games.items()}
+        arrays["last_obs"], arrays["last_starts"] = model._last_obs, model._last_episode_starts
+        arrays["torch_rng"] = torch.get_rng_state().numpy()
+        name, arrays["numpy_rng"], *numpy_rng = np.random.get_state()
+        facts = {
+            "settings": settings_of(self.args),
+            "steps": self.steps,
+            "updates": self.updates,
+            "n_updates": model._n_updates,
+            "seconds": self.seconds,
+            "curve": self.curve,
+            "episodes": list(model.ep_info_buffer),
+            "next_key": self.league.next_key,
+            "numpy_rng": [name, *numpy_rng],
+            "python_rng": random.getstate(),
+        }
+        save_state(self.folder / "state", self.steps, arrays, facts)
+
+    def restore(self, arrays, facts):
+        """Go on from a saved state."""
+        model = self.model
+        part = {}
+        for name, array in arrays.items():
+            head, _, rest = name.partition(".")
+            part.setdefault(head, {})[rest] = array
+        model.policy.load_state_dict({name: torch.from_numpy(array) for name, array in part["model"].items()})
+        slots = {}
+        for name, array in part.get("adam", {}).items():
+            i, _, slot = name.partition(".")
+            slots.setdefault(int(i), {})[slot] = torch.from_numpy(array)
+        groups = model.policy.optimizer.state_dict()["param_groups"]
+        model.policy.optimizer.load_state_dict({"state": slots, "param_groups": groups})
+        games = part["env"] | {"games": part["env"]["games"].view(self.setup.game.dtype)}
+        self.league.restore(part.get("league", {}), facts["next_key"], games["playing"])
+        self.env.restore(games)
+        model._last_obs, model._last_episode_starts = arrays["last_obs"], arrays["last_starts"]
+        model.num_timesteps, model._n_updates = facts["steps"], facts["n_updates"]
+        model._setup_learn(0, reset_num_timesteps=False)
+        model.ep_info_buffer.extend(facts["episodes"])
+        self.updates, self.seconds, self.curve = facts["updates"], facts["seconds"], facts["curve"]
+        name, *numpy_rng = facts["numpy_rng"]
+        np.random.set_state((name, arrays["numpy_rng"], *numpy_rng))
+        version, words, gauss = facts["python_rng"]
+        random.setstate((version, tuple(words), gauss))
+        torch.set_rng_state(torch.from_numpy(arrays["torch_rng"]))
+
+    def export(self):
+        """Write the agent for `agents.load`; the path of its weights."""
+        path = self.folder / f"agent-{self.steps}.safetensors"
+        network = {"hidden": list(self.args.hidden), "activation": self.args.activation}
+        training = {"settings": settings_of(self.args), "steps": self.steps, "seconds": round(self.seconds, 1)}
+        save_checkpoint(path, all_tensors(self.model), make_card(self.setup, network, training))
+        return str(path)
+
+    def draw(self):
+        """Write curve.json and curve.png; the PNG's path."""
+        (self.folder / "curve.json").write_text(json.dumps(self.curve, indent=1) + "\n")
+        title = f"{self.setup.id}, {self.setup.num_players} players, seed {self.args.seed}: MaskablePPO (bands: 95 % intervals)"
+        draw_curve(self.curve, title, self.folder / "curve.png")
+        return str(self.folder / "curve.png")
+
+
+def make_model(args, env):
+    """An untrained MaskablePPO; seeds torch, numpy and random."""
+
+    def rate(_):
+        # `learn` is called once an update, so what SB3 hands over says nothing about the whole run.
+        left = 1 - (model.num_timesteps - args.num_envs * args.n_steps) / args.total_steps
+        return args.learning_rate * (left if args.anneal else 1)
+
+    model = MaskablePPO(
+        "MlpPolicy",
+        env,
+        learning_rate=args.learning_rate,
+        n_steps=args.n_steps,
+        batch_size=args.batch_size,
+        n_epochs=args.n_epochs,
+        gamma=args.gamma,
+        gae_lambda=args.gae_lambda,
+        clip_range=args.clip_range,
+        ent_coef=args.ent_coef,
+        vf_coef=args.vf_coef,
+        max_grad_norm=args.max_grad_norm,
+        policy_kwargs={
+            "net_arch": {"pi": list(args.hidden), "vf": list(args.hidden)},
+            "activation_fn": {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}[args.activation],
+            "features_extractor_class": Scaled,
+            "optimizer_kwargs": {"eps": 1e-5},
+        },
+        seed=args.seed,
+        device="cpu",
+    )
+    model.lr_schedule = rate
+    model.set_logger(Logger(None, []))
+    return model
+
+
+def policy_tensors(model):
+    """{"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), ...}, copies."""
+    return _layers("policy", [*model.policy.mlp_extractor.policy_net, model.policy.action_net])
+
+
+def all_tensors(model):
+    """`policy_tensors` and the value network's under "value."."""
+    return policy_tensors(model) | _layers("value", [*model.policy.mlp_extractor.value_net, model.policy.value_net])
+
+
+def _layers(head, modules):
+    linears = [module for module in modules if isinstance(module, torch.nn.Linear)]
+    parts = [(i, part, getattr(layer, part)) for i, layer in enumerate(linears) for part in ("weight", "bias")]
+    return {f"{head}.{i}.{part}": tensor.detach().numpy().copy() for i, part, tensor in parts}
+
+
+def settings_of(args):
+    """The settings as plain JSON values."""
+    return rules_to_json(args)
+
+
+def prepare(args):
+    """(setup, folder, newest state or None): everything that can be refused is refused here, before training.
+
+    Raises:
+        ValueError: rules that the game refuses, a folder that cannot be written or holds another run.
+    """
+    setup = make_setup(args.env_id, None, args.rules, "raise", args.max_steps or None)
+    for name in [*args.opponents, *args.eval_against]:
+        if name != SELF:
+            load(name, setup)
+    folder = pathlib.Path(args.run or f"runs/{args.env_id}-{args.seed}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        refuse("run", str(folder), f"a folder that can be written ({error.strerror})")
+    state = newest_state(folder / "state")
+    if state is None:
+        return setup, folder, None
+    if not args.resume:
+        refuse("run", str(folder), "a folder without a run; resume=True goes on with the one in it")
+    before = state[1]["settings"]
+    for name, value in settings_of(args).items():
+        if name not in FREE_ON_RESUME and value != before[name]:
+            refuse(name, value, f"the run in {folder} has {before[name]!r}")
+    return setup, folder, state
+
+
+def run(args):
+    """Train as the settings say; Result.
+
+    Raises:
+        ValueError: refused settings, before any training.
+        KeyboardInterrupt: after Ctrl-C, once the state and the agent have been saved.
+        FloatingPointError: a loss that is not finite.
+    """
+    setup, folder, state = prepare(args)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(args.torch_threads)
+    try:
+        training = Training(args, setup, folder)
+        if state is None:
+            training.start()
+        else:
+            training.restore(*state)
+        return _train(training)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(training):
+    args = training.args
+    began = time.monotonic() - training.seconds
+    a_update = args.num_envs * args.n_steps
+    progress = Progress(-(-args.total_steps // a_update) * a_update, training.steps, args.progress)
+    log = SummaryWriter(training.folder, purge_step=training.steps or None)
+
+    def write(scalars):
+        for name, value in scalars.items():
+            log.add_scalar(name, value, training.steps)
+
+    def point():
+        write(training.add_point())
+        training.draw()
+        words = [f"{name} {row['win_rate']:.2f}" for name, row in training.curve[-1]["against"].items()]
+        progress.update(training.steps, "wins against " + ", ".join(words), line=True)
+
+    with Interrupt() as interrupt:
+        if not training.curve:
+            point()
+        while training.steps < args.total_steps and not interrupt.asked:
+            points = training.steps // args.eval_every
+            write(training.update())
+            training.seconds = time.monotonic() - began
+            progress.update(training.steps)
+            write({"time/steps_per_second": progress.rate()})
+            if training.steps // args.eval_every > points and training.steps < args.total_steps:
+                point()
+            if training.updates % args.save_every == 0:
+                training.save()
+        if training.curve[-1]["step"] < training.steps:
+            point()
+        training.seconds = time.monotonic() - began
+        training.save()
+        checkpoint, curve = training.export(), training.draw()
+    progress.close()
+    log.close()
+    if interrupt.asked:
+        print(f"stopped at step {training.steps}; saved {checkpoint}; resume goes on from here", file=sys.stderr)
+        raise KeyboardInterrupt
+    return Result(str(training.folder), checkpoint, training.steps, round(training.seconds, 1), curve)
+
+
+def main(argv=None):
+    """The command line; the exit code: 0, 2 for refused settings, 130 after Ctrl-C."""
+    parser = argparse.ArgumentParser(
+        prog="python -m flinchenv.experiments.train_maskable_ppo",
+        description=__doc__.split("\n")[0],
+        epilog="settings:\n" + settings_table(Args),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("config", nargs="?", help="a TOML file, or the name of one in flinchenv.configs")
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="KEY=VALUE", help="replace settings: seed=1 rules.num_players=3"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on from the newest state in the run's folder")
+    given = parser.parse_args(argv)
+    try:
+        overrides = given.set + ["resume=true"] * given.resume
+        result = run(read_settings(Args, given.config, overrides))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    print(json.dumps(result._asdict()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

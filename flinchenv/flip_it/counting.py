@@ -1,0 +1,88 @@
+"""How large a small Flip It is: its information sets, counted on the core itself."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+from ..core.params import kernel_params
+from ..core.play import loops
+from ..core.spec import RUNNING, UNDEALT
+
+MAX_TRANSITIONS = 200_000  # joint choices that a count may try before it gives up
+
+
+def count_information_sets(game, rules):
+    """The pairs of a player and all it has seen so far, its own guess included, that play can reach.
+
+    A player has one for each public history at which it guesses and one for each own guess at which it plays. Histories
+    that lead to the same position are counted together. None for games too large to count and for sequential flips.
+
+    Args:
+        game: the GameSpec. rules: its rules.
+    """
+    if rules.flip_order == "sequential":
+        return None
+    rules = dataclasses.replace(rules, actions="joint", obs_history=0)
+    table = _Table(game, rules)
+    level, total, tried = [(table.first(), 1)], 0, 0  # positions after the same number of hands, with their histories
+    while level:
+        merged = {}
+        for position, histories in level:
+            cards = [int(bits).bit_count() for bits in position["guess_cards"][0, : rules.num_players]]
+            total += histories * sum(1 + c if c else 1 for c in cards)
+            choices = table.joint_choices(position)
+            tried += len(choices)
+            if tried > MAX_TRANSITIONS:
+                return None
+            after = table.after(position, choices)
+            running = after[after["end_reason"] == RUNNING]
+            for key, at, count in table.distinct(running):
+                known = merged.get(key, (None, 0))
+                merged[key] = (running[at : at + 1], known[1] + int(count) * histories)
+        level = list(merged.values())
+    return total
+
+
+class _Table:
+    """Joint choices and what follows from them, on the compiled core."""
+
+    def __init__(self, game, rules):
+        self.params, self.seats, self.loops = kernel_params(rules), (0,) * rules.num_players, loops(game.kernels)
+        self.num_actions, self.dtype = game.num_actions(rules), game.dtype
+        self.size = game.layout(rules).size
+
+    def first(self):
+        games = np.zeros(1, self.dtype)
+        games["end_reason"] = UNDEALT
+        self._advance(games, np.zeros((1, len(self.seats)), np.int64))
+        return games
+
+    def joint_choices(self, position):
+        mask = self._advance(position.copy(), None)
+        return np.array(list(itertools.product(*[np.flatnonzero(row) for row in mask[0]])), np.int64)
+
+    def after(self, position, choices):
+        games = np.repeat(position, len(choices))
+        self._advance(games, choices)
+        return games
+
+    def distinct(self, games):
+        """(key, where it first stands, how often it stands) of each public position: points and cards."""
+        columns = [games[name] for name in ("scores", "guess_cards", "play_cards")]
+        keys, first, counts = np.unique(np.hstack(columns), axis=0, return_index=True, return_counts=True)
+        return zip((key.tobytes() for key in keys), first, counts)
+
+    def _advance(self, games, actions):
+        """Carry out one round where there are actions, none otherwise; the masks then."""
+        n, p = len(games), len(self.seats)
+        observation, mask = np.zeros((n, p, self.size), np.int8), np.zeros((n, p, self.num_actions), np.int8)
+        asked, current = np.zeros((n, 0), np.int8), np.zeros(n, np.int32)
+        if actions is None:
+            self.loops.observe(games, self.params, self.seats, 0, n, observation, mask, asked, current)
+            return mask
+        self.loops.advance(
+            games, games, self.params, self.seats, 0, n, 0, False, actions, observation, mask, asked, current,
+            np.zeros((n, p), np.float32), np.zeros(n, bool), np.zeros(n, bool), observation, np.ones(n, bool),
+        )  # fmt: skip
+        return mask

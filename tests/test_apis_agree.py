@@ -1,0 +1,270 @@
+"""The same seed and the same choices give the same game through every API, batch size, row and number of threads."""
+
+import flinchenv
+import numpy as np
+import pytest
+
+CASES = [(id, {"num_players": n}) for id in flinchenv.list_envs() for n in (2, 3, 4)]
+CASES += [
+    ("flip_it-v0", {"num_players": 4, "actions": "joint", "play_cards": "consumed", "obs_history": 4}),
+    ("flip_it-v0", {"num_players": 3, "no_guess_cards": "continue", "loser_guess": "discard", "goal": ("hands", 25)}),
+    ("flip_it-v0", {"num_players": 3, "scoring": "capture", "capture_multi": "share", "reward": "win"}),
+    ("flip_it-sequential-v0", {"num_players": 4, "no_guess_cards": "continue", "loser_guess": "discard"}),
+]
+ROUNDS = 150
+
+
+def pick(seed, round_number, seat, mask):
+    """A legal id that depends on nothing but the game's seed, the round and the seat."""
+    legal = np.flatnonzero(mask)
+    return int(legal[hash((seed, round_number, seat)) % len(legal)])
+
+
+def through_aec(id, options, seed, env=None):
+    """What happened, round by round: (observations and masks asked, actions, rewards), then the final info."""
+    env = env or flinchenv.make(id, **options)
+    env.reset(seed=seed)
+    trace, n, number = [], len(env.possible_agents), 0
+    while env.agents and len(trace) < ROUNDS:
+        shown, order = [], list(env._order)
+        for seat in order:
+            observation, _, over, cut, _ = env.last()
+            assert not (over or cut)
+            assert env.agent_selection == f"player_{seat}"
+            shown.append((seat, observation["observation"].tobytes(), observation["action_mask"].tobytes()))
+            env.step(pick(seed, number, seat, observation["action_mask"]))
+        rewards = [env.rewards[f"player_{p}"] for p in range(n)]
+        trace.append((shown, np.float32(rewards).tolist()))
+        number += 1
+        if env.terminations["player_0"] or env.truncations["player_0"]:
+            info = env.infos["player_0"]
+            last = [env.observe(a)["observation"].tobytes() for a in env.possible_agents]
+            return trace, {k: info[k] for k in ("scores", "winners", "end_reason", "length", "returns")}, last
+    return trace, None, None
+
+
+def through_parallel(id, options, seed):
+    env = flinchenv.make(id, "parallel", **options)
+    observations, _ = env.reset(seed=seed)
+    trace, number = [], 0
+    while env.agents and len(trace) < ROUNDS:
+        asked = list(env._aec._order)
+        shown = [
+            (p, observations[f"player_{p}"]["observation"].tobytes(), observations[f"player_{p}"]["action_mask"].tobytes())
+            for p in asked
+        ]
+        actions = {
+            agent: pick(seed, number, p, observations[agent]["action_mask"])
+            for p, agent in enumerate(env.possible_agents)
+        }
+        observations, rewards, over, cut, infos = env.step(actions)
+        trace.append((shown, np.float32(list(rewards.values())).tolist()))
+        number += 1
+        if over["player_0"] or cut["player_0"]:
+            info = infos["player_0"]
+            last = [observations[a]["observation"].tobytes() for a in env.possible_agents]
+            return trace, {k: info[k] for k in ("scores", "winners", "end_reason", "length", "returns")}, last
+    return trace, None, None
+
+
+def through_vector(id, options, seeds, rows, threads=1):
+    """Traces of some rows of a batch with these seeds."""
+    env = flinchenv.make(id, "vector", num_envs=len(seeds), threads=threads, **options)
+    env.reset(seed=np.array(seeds))
+    probe = flinchenv.make(id, **options)  # tells who is asked
+    n, views, players = len(seeds), env._mask.shape[1], env.num_players
+    traces, results, number = {r: [] for r in rows}, dict.fromkeys(rows), 0
+    while number < ROUNDS and any(results[r] is None for r in rows):
+        actions = np.zeros((n, views), np.int64)
+        shown = {r: [] for r in rows}
+        for r in range(n):
+            for v in range(views):
+                seat = v if views > 1 else int(env.current_player[r])
+                actions[r, v] = pick(int(seeds[r]), number, seat, env._mask[r, v])
+                if r in rows:
+                    shown[r].append((seat, env._observation[r, v].tobytes(), env._mask[r, v].tobytes()))
+        step = env.step(actions if views > 1 else actions[:, 0])
+        number += 1
+        for r in rows:
+            if results[r] is None:
+                traces[r].append((shown[r], step.rewards[r].tolist()))
+                if step.terminated[r] or step.truncated[r]:
+                    last = [step.final_observation[r, p].tobytes() for p in range(players)]
+                    results[r] = (env.final_info_of(r), last)
+    del probe
+    return {r: (traces[r], *(results[r] or (None, None))) for r in rows}
+
+
+def asked_only(trace, reference):
+    """The trace without seats that were not asked, which a batch shows with their one legal id."""
+    result = []
+    for (shown, rewards), (asked, _) in zip(trace, reference):
+        seats = {seat for seat, *_ in asked}
+        result.append(([s for s in shown if s[0] in seats], rewards))
+    return result
+
+
+@pytest.mark.parametrize(("id", "options"), CASES)
+def test_aec_parallel_and_vector_agree(id, options):
+    for seed in (0, 77, 2**40):
+        trace, info, last = through_aec(id, options, seed)
+        if flinchenv.spec(id).simultaneous:
+            assert through_parallel(id, options, seed) == (trace, info, last)
+        for n, row in ((1, 0), (7, 3), (64, 63)):
+            seeds = [1000 + k for k in range(n)]
+            seeds[row] = seed
+            got, got_info, got_last = through_vector(id, options, seeds, [row])[row]
+            assert asked_only(got, trace) == trace, (n, row)
+            assert (got_info, got_last) == (info, last)
+
+
+def test_threads_change_nothing():
+    options = {"num_players": 3}
+    seeds = list(range(33))
+    one = through_vector("flip_it-v0", options, seeds, list(range(33)))
+    assert through_vector("flip_it-v0", options, seeds, list(range(33)), threads=4) == one
+
+
+def test_raw_env_is_the_same_game():
+    from flinchenv import flip_it_v0
+
+    for seed in range(3):
+        raw = through_aec("flip_it-v0", {}, seed, flip_it_v0.raw_env())
+        assert raw == through_aec("flip_it-v0", {}, seed)
+
+
+class Scripted:
+    """An opponent that plays `pick`; rounds are counted by its own calls."""
+
+    name, needs_view = "scripted", True
+
+    def act(self, observation, action_mask, rng, view=None):
+        chosen = []
+        for k, v in enumerate(view):
+            s = v._SeatView__game[0]
+            chosen.append(pick(int(s.seed), int(s.steps), v.seat, action_mask[k]))
+        return np.array(chosen)
+
+
+@pytest.mark.parametrize(("id", "options"), CASES)
+def test_gym_plays_the_same_game(id, options):
+    players = options["num_players"]
+    for seed in (5, 6):
+        trace, info, last = through_aec(id, options, seed)
+        for seat in range(players):
+            env = flinchenv.make(id, "gym", opponents=Scripted(), seat=seat, **options)
+            observation, gym_info = env.reset(seed=seed)
+            mine, earned, over = [], 0.0, False
+            while not over and env._batch.games[0].steps < len(trace):
+                number = int(env._batch.games[0].steps)
+                mine.append((number, observation.tobytes(), gym_info["action_mask"].tobytes()))
+                action = pick(seed, number, seat, gym_info["action_mask"])
+                observation, reward, over, _, gym_info = env.step(action)
+                earned += reward
+            expected = [
+                (number, *rest) for number, (shown, _) in enumerate(trace) for s, *rest in shown if s == seat
+            ]
+            assert mine == expected[: len(mine)]
+            if info is not None:
+                assert len(mine) == len(expected)
+                assert observation.tobytes() == last[seat]
+                assert {k: gym_info[k] for k in info} == info
+                assert earned == pytest.approx(info["returns"][seat], abs=1e-5)
+
+
+def test_gym_vector_rows_play_as_single_environments():
+    for id in ("flip_it-v0", "flip_it-sequential-v0"):
+        for seat in (0, "rotate", "random"):
+            batch = flinchenv.make(id, "gym_vector", num_envs=5, num_players=3, seat=seat, autoreset_mode="SameStep")
+            singles = [flinchenv.make(id, "gym", num_players=3, seat=seat) for _ in range(5)]
+            observation, info = batch.reset(seed=10)
+            shown = [env.reset(seed=10 + k) for k, env in enumerate(singles)]
+            rng = np.random.default_rng(0)
+            for _ in range(200):
+                for k in range(5):
+                    assert (observation[k] == shown[k][0]).all()
+                    assert (info["action_mask"][k] == shown[k][-1]["action_mask"]).all()
+                    assert info["seat"][k] == shown[k][-1]["seat"]
+                actions = np.array([rng.choice(np.flatnonzero(info["action_mask"][k])) for k in range(5)])
+                observation, rewards, over, _, info = batch.step(actions)
+                shown = [env.step(int(a)) for env, a in zip(singles, actions)]
+                assert rewards.tolist() == [s[1] for s in shown]
+                assert over.tolist() == [s[2] for s in shown]
+                for k in np.flatnonzero(over):
+                    assert (info["final_obs"][k] == shown[k][0]).all()
+                    assert info["final_info"]["scores"][k].tolist() == shown[k][4]["scores"]
+                    assert info["final_info"]["end_reason"][k] == shown[k][4]["end_reason"]
+                    shown[k] = singles[k].reset()
+
+
+@pytest.mark.parametrize("policy", ["forfeit", "random_legal"])
+def test_illegal_actions_mean_the_same_in_every_api(policy):
+    for seed in range(5):
+        options = {"illegal_action": policy, "num_players": 3}
+        aec = flinchenv.make("flip_it-v0", **options)
+        aec.reset(seed=seed)
+        for action in (3, 26, 4):  # player_1 plays a card while guessing
+            aec.step(action)
+        parallel = flinchenv.make("flip_it-v0", "parallel", **options)
+        parallel.reset(seed=seed)
+        _, rewards, _, _, infos = parallel.step({"player_0": 3, "player_1": 26, "player_2": 4})
+        vector = flinchenv.make("flip_it-v0", "vector", num_envs=4, **options)
+        vector.reset(seed=np.array([9, 9, seed, 9]))
+        legal = vector.action_mask.argmax(-1)
+        legal[2] = 3, 26, 4
+        step = vector.step(legal)
+        assert infos["player_1"]["illegal_action"] == aec.infos["player_1"]["illegal_action"] == 26
+        assert "illegal_action" not in infos["player_0"]
+        assert step.illegal_action.tolist() == [[False] * 3, [False] * 3, [False, True, False], [False] * 3]
+        assert rewards == aec.rewards
+        assert list(rewards.values()) == step.rewards[2].tolist()
+        assert (aec.state() == parallel.state()).all()
+        if policy == "forfeit":
+            assert rewards == {"player_0": 0.5, "player_1": -1.0, "player_2": 0.5}
+            assert infos["player_0"]["end_reason"] == "forfeit"
+            assert infos["player_0"]["winners"] == [0, 2]
+            assert vector.final_info_of(2)["end_reason"] == "forfeit"
+        else:
+            assert (aec.state() == vector.state()[2]).all()
+
+
+def test_all_offend_and_nobody_wins_or_loses():
+    env = flinchenv.make("flip_it-v0", "parallel", illegal_action="forfeit")
+    env.reset(seed=0)
+    _, rewards, over, _, infos = env.step({"player_0": 26, "player_1": 26})
+    assert list(rewards.values()) == [0.0, 0.0]
+    assert all(over.values())
+    assert infos["player_0"]["winners"] == []
+
+
+def test_raise_changes_no_row():
+    env = flinchenv.make("flip_it-v0", "vector", num_envs=3)
+    env.reset(seed=0)
+    before = env.snapshot().games.tobytes()
+    actions = env.action_mask.argmax(-1)
+    for bad in (-1, 26, 27, 10**6):
+        actions[1, 1] = bad
+        with pytest.raises(ValueError, match="row 1, player_1"):
+            env.step(actions)
+        assert env.snapshot().games.tobytes() == before
+
+
+def test_max_steps_truncates_in_every_api():
+    for id in ("flip_it-v0", "flip_it-sequential-v0"):
+        vector = flinchenv.make(id, "vector", num_envs=2, max_steps=5)
+        vector.reset(seed=0)
+        for number in range(5):
+            masks = vector._mask
+            actions = np.array([[pick(r, number, v, masks[r, v]) for v in range(masks.shape[1])] for r in range(2)])
+            step = vector.step(actions if masks.shape[1] > 1 else actions[:, 0])
+        assert step.truncated.all()
+        assert not step.terminated.any()
+        assert vector.final_info_of(0)["end_reason"] == "max_steps"
+        trace, *_ = through_aec(id, {"max_steps": 5}, 0)
+        assert len(trace) == 5
+        env = flinchenv.make(id, "gym", max_steps=5)
+        env.reset(seed=0)
+        cut = over = False
+        while not (cut or over):
+            _, _, over, cut, info = env.step(int(env.action_masks().argmax()))
+        assert (over, cut, info["end_reason"]) == (False, True, "max_steps")

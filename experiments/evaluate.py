@@ -77,7 +77,9 @@ def run(args, progress=None):
         rows.append({"name": names[k], **side_row([pair.sides[0]]), **fault_row([pair.faults[0]])})
         rows[-1]["opponent_forfeits"] = sum(pair.faults[1].values())
         forfeits += rows[-1]["forfeits"]
-    ratings = rate(points)
+    met = np.zeros(points.shape, bool)
+    met[0, 1:] = met[1:, 0] = True
+    ratings = rate(points, met)
     for row, rating in zip(rows, ratings[1:]):
         row["rating"] = float(rating)
     data = {

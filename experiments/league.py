@@ -23,10 +23,8 @@ class PolicyAgent(ProbabilisticAgent):
 
     def __init__(self, tensors, activation, high, name="policy"):
         self.tensors, self.name = tensors, name
-        layers = range(len(tensors) // 2)
-        self._layers = [
-            [torch.from_numpy(tensors[f"policy.{i}.{part}"]) for part in ("weight", "bias")] for i in layers
-        ]
+        names = [(f"policy.{i}.weight", f"policy.{i}.bias") for i in range(len(tensors) // 2)]
+        self._layers = [(torch.from_numpy(tensors[weight]), torch.from_numpy(tensors[bias])) for weight, bias in names]
         self._activation = {"tanh": torch.tanh, "relu": torch.relu}[activation]
         self._high = torch.from_numpy(np.asarray(high, np.float32))
 
@@ -87,7 +85,7 @@ class League:
         return {f"{key}.{name}": tensor for key, agent in selves for name, tensor in agent.tensors.items()}
 
     def restore(self, arrays, next_key, playing):
-        """Go on from what `arrays`, `next_key` and the environment's `playing` were, in a League without past selves."""
+        """Go on, in a League without past selves, from what `arrays`, `next_key` and a batch's `playing` were."""
         selves = {}
         for name, tensor in arrays.items():
             key, _, rest = name.partition(".")

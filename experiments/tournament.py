@@ -117,7 +117,7 @@ def run(args, progress=None):
     points = np.zeros((len(agents), len(agents)))
     for (a, b), pair in played.items():
         points[a, b], points[b, a] = (side.shares.sum() for side in pair.sides)
-    ratings = rate(points)
+    ratings = rate(points, ~np.eye(len(agents), dtype=bool))
     rows = []
     for i, name in enumerate(names):
         mine = [(pair, (a, b).index(i)) for (a, b), pair in played.items() if i in (a, b)]
@@ -363,11 +363,10 @@ def win_interval(shares):
     return [float(max(middle - half, 0)), float(min(middle + half, 1))]
 
 
-def rate(points):
-    """(K,) ratings from points (K, K): points[i, j] is what i won of its games against j."""
+def rate(points, met):
+    """Ratings (K,) from points (K, K), what i won of its games against j, of the pairs that met, bool (K, K)."""
+    points = points + 0.5 * met
     games = points + points.T
-    points = np.where(games > 0, points + 0.5, 0)
-    games = np.where(games > 0, games + 1, 0)
     strength = np.ones(len(points))
     for _ in range(10_000):
         stronger = points.sum(1) / (games / (strength[:, None] + strength)).sum(1)

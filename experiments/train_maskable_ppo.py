@@ -1,6 +1,6 @@
 """Train one network by MaskablePPO against a league of bots and of its own past selves, from one seat of each game.
 
-    python -m flinchenv.experiments.train_maskable_ppo flip_it-v0 --set seed=1 total_steps=1000000
+    python -m flinchenv.experiments.train_maskable_ppo flip_it-v0 --set seed=1 --set total_steps=1000000
     python -m flinchenv.experiments.train_maskable_ppo flip_it-v0 --resume
 
 A run is a folder: `state/` (what `resume` goes on from), `agent-<steps>.safetensors` and `.json` (for `agents.load`),
@@ -13,6 +13,7 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read once by torch; spinning threads cost 100x on a busy machine
 
 import argparse
+import collections
 import dataclasses
 import json
 import pathlib
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +48,7 @@ from .settings import check_text, checked, read_settings, real, settings_table
 from .state import newest_state, save_state
 
 MAX_TRAINING_STEPS = 10**12
+RECENT = 100  # episodes whose mean return and length are logged
 FREE_ON_RESUME = ("run", "resume", "progress", "total_steps", "torch_threads", "save_every", "eval_every", "eval_games")
 
 
@@ -99,9 +102,7 @@ class Args:
 
     # the game
     env_id: str = checked("flip_it-v0", _check_env_id, "one of list_envs()", "the environment")
-    rules: dict = checked(
-        {}, _check_mapping, "rule overrides", "rules laid over the id's preset, num_players among them"
-    )
+    rules: Mapping = checked({}, _check_mapping, "rule overrides", "rules laid over the id's preset, say num_players")
     max_steps: int = integer(0, 0, MAX_STEPS, "rounds after which a game is truncated; 0 for no cap")
     # the run
     seed: int = integer(0, 0, 2**31 - 1, "of the network, the minibatches, the actions and the deals")
@@ -110,7 +111,7 @@ class Args:
     resume: bool = flag(False, "go on from the folder's newest state, if there is one")
     save_every: int = integer(10, 1, 10**6, "updates between saved states")
     progress: bool = flag(True, "show how far the run is, on stderr")
-    torch_threads: int = integer(2, 1, 256, "threads of torch; only one thread promises equal runs")
+    torch_threads: int = integer(1, 1, 256, "threads of torch; one makes equal runs equal")
     # MaskablePPO
     num_envs: int = integer(256, 1, MAX_ENVS, "games played at a time")
     n_steps: int = integer(64, 1, 2**20, "decisions a game between updates")
@@ -129,7 +130,7 @@ class Args:
     )
     activation: str = choice("relu", "tanh", doc="between layers")
     # opponents
-    opponents: dict = checked(
+    opponents: Mapping = checked(
         {"random": 1, "rule": 1, "rule:2": 1, SELF: 3},
         _check_opponents,
         "names and weights",
@@ -176,7 +177,7 @@ class Scaled(BaseFeaturesExtractor):
 
 
 class Interrupt:
-    """Turns Ctrl-C into a flag, `asked`, that the training loop reads between updates; a second Ctrl-C works as ever."""
+    """Turns Ctrl-C into a flag, `asked`, that is read between updates; a second Ctrl-C works as ever."""
 
     def __enter__(self):
         self.asked = False
@@ -221,6 +222,8 @@ class Training:
         self.league.add_self(policy_tensors(self.model), self.playing)
         deals = np.random.SeedSequence(self.args.seed).generate_state(1)[0]
         self.env.seed(int(deals) % (2**31 - MAX_ENVS))  # rows add their number and stay below 2**31
+        self.model._last_obs = self.env.reset()
+        self.model._last_episode_starts = np.ones(self.args.num_envs, bool)
 
     def update(self):
         """Play one rollout and learn from it; {name: value} for the log."""
@@ -291,7 +294,6 @@ class Training:
         self.env.restore(games)
         model._last_obs, model._last_episode_starts = arrays["last_obs"], arrays["last_starts"]
         model.num_timesteps, model._n_updates = facts["steps"], facts["n_updates"]
-        model._setup_learn(0, reset_num_timesteps=False)
         model.ep_info_buffer.extend(facts["episodes"])
         self.updates, self.seconds, self.curve = facts["updates"], facts["seconds"], facts["curve"]
         name, *numpy_rng = facts["numpy_rng"]
@@ -311,7 +313,7 @@ class Training:
     def draw(self):
         """Write curve.json and curve.png; the PNG's path."""
         (self.folder / "curve.json").write_text(json.dumps(self.curve, indent=1) + "\n")
-        title = f"{self.setup.id}, {self.setup.num_players} players, seed {self.args.seed}: MaskablePPO (bands: 95 % intervals)"
+        title = f"{self.setup.id}, {self.setup.num_players} players, seed {self.args.seed} (bands: 95 % intervals)"
         draw_curve(self.curve, title, self.folder / "curve.png")
         return str(self.folder / "curve.png")
 
@@ -347,6 +349,7 @@ def make_model(args, env):
         device="cpu",
     )
     model.lr_schedule = rate
+    model.ep_info_buffer = collections.deque(maxlen=RECENT)
     model.set_logger(Logger(None, []))
     return model
 
@@ -396,8 +399,8 @@ def prepare(args):
         refuse("run", str(folder), "a folder without a run; resume=True goes on with the one in it")
     before = state[1]["settings"]
     for name, value in settings_of(args).items():
-        if name not in FREE_ON_RESUME and value != before[name]:
-            refuse(name, value, f"the run in {folder} has {before[name]!r}")
+        if name not in FREE_ON_RESUME and value != before.get(name):
+            refuse(name, value, f"the run in {folder} has {before.get(name)!r}")
     return setup, folder, state
 
 
@@ -475,9 +478,7 @@ def main(argv=None):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("config", nargs="?", help="a TOML file, or the name of one in flinchenv.configs")
-    parser.add_argument(
-        "--set", nargs="+", default=[], metavar="KEY=VALUE", help="replace settings: seed=1 rules.num_players=3"
-    )
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a setting; repeatable")
     parser.add_argument("--resume", action="store_true", help="go on from the newest state in the run's folder")
     given = parser.parse_args(argv)
     try:

@@ -81,6 +81,13 @@ def legal(env, agent=None):
     return np.flatnonzero(env.observe(agent or env.agent_selection)["action_mask"]).tolist()
 
 
+def beside(parallel):
+    """An AEC environment in the same position as a parallel one."""
+    aec = flinchenv.make(parallel.setup.id, rules=parallel.setup.rules)
+    aec.restore(parallel.snapshot())
+    return aec
+
+
 def running(env):
     return not any(env.terminations.values()) and not any(env.truncations.values())
 
@@ -172,7 +179,7 @@ def test_mask_truth_in_parallel(options):
     """Every id of every seat, the others sending a legal one."""
     env, rng = start(api="parallel", **options), random.Random(3)
     for _ in range(4):
-        masks = {agent: env._aec.observe(agent)["action_mask"] for agent in env.agents}
+        masks = {agent: beside(env).observe(agent)["action_mask"] for agent in env.agents}
         right = {agent: rng.choice(np.flatnonzero(mask).tolist()) for agent, mask in masks.items()}
         before, untouched = contents(env), copy.deepcopy(env)
         for agent, mask in masks.items():
@@ -448,6 +455,17 @@ def test_a_parallel_snapshot_leaves_no_rewards_waiting():
     assert aec.last()[1] == 0
 
 
+@pytest.mark.parametrize("illegal_action", ["forfeit", "random_legal"])
+def test_a_snapshot_within_a_round_keeps_an_illegal_choice(illegal_action):
+    """What the agent's info tells at the end of the round is the same in the restored game."""
+    env = start(illegal_action=illegal_action)
+    env.step(26)
+    twin = restored(env)
+    for either in (env, twin):
+        either.step(3)
+        assert either.infos["player_0"]["illegal_action"] == 26
+
+
 def test_parallel_snapshots_play_on_alike():
     for options in SIMULTANEOUS:
         rng = random.Random(12)
@@ -455,7 +473,7 @@ def test_parallel_snapshots_play_on_alike():
         twin = flinchenv.make("flip_it-v0", "parallel", **options)
         while env.agents:
             twin.restore(env.snapshot())
-            ids = {agent: rng.choice(legal(env._aec, agent)) for agent in env.agents}
+            ids = {agent: rng.choice(legal(beside(env), agent)) for agent in env.agents}
             assert _plain_step(env.step(ids)) == _plain_step(twin.step(ids))
         assert twin.agents == []
 
@@ -550,8 +568,8 @@ def test_others_guesses_change_nothing_in_parallel(options):
     for trial in range(15):
         one = start(api="parallel", seed=trial, **options)
         two, me = copy.deepcopy(one), rng.choice(one.agents)
-        first = {agent: rng.choice(legal(one._aec, agent)) for agent in one.agents}
-        second = {a: id if a == me else other_choice(rng, legal(two._aec, a), id) for a, id in first.items()}
+        first = {agent: rng.choice(legal(beside(one), agent)) for agent in one.agents}
+        second = {a: id if a == me else other_choice(rng, legal(beside(two), a), id) for a, id in first.items()}
         shown = [_plain_step(env.step(ids)) for env, ids in ((one, first), (two, second))]
         for a, b in zip(*shown):
             assert a[me] == b[me]
@@ -740,7 +758,8 @@ def test_determinize_in_parallel():
     for seat in (0, 2):
         assert_uniform([int(e.snapshot().games[0].guess[seat]) for e in seen], range(16))
     assert {int(e.snapshot().games[0].guess[1]) for e in seen} == {8}
-    assert all(_bytes(e._observations()["player_1"]) == _bytes(env._observations()["player_1"]) for e in seen)
+    mine = _bytes(beside(env).observe("player_1"))
+    assert all(_bytes(beside(e).observe("player_1")) == mine for e in seen[:50])
     twin = seen[0]
     twin.step({"player_0": 21, "player_1": 21, "player_2": 21})
     assert contents(env) == before

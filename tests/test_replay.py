@@ -48,7 +48,10 @@ def test_a_game_is_recorded_saved_loaded_and_run(id, players, tmp_path):
         assert recorder.outcome()[name] == info[name] == replay.final[name]
 
 
-@pytest.mark.parametrize("rules", [{}, {"actions": "joint"}, {"num_players": 3}, {"no_guess_cards": "continue"}])
+CONTINUE = {"no_guess_cards": "continue", "guess_max": 3, "max_hands": 400}
+
+
+@pytest.mark.parametrize("rules", [{}, {"actions": "joint"}, {"num_players": 3}, CONTINUE])
 def test_parallel_and_vector_write_the_list_that_aec_writes(rules):
     rules = {"scoring": "capture", "goal": ("score", 1000), "max_hands": 40, **rules}
     env = flinchenv.make("flip_it-capture-v0", "parallel", **rules)
@@ -76,7 +79,7 @@ def test_parallel_and_vector_write_the_list_that_aec_writes(rules):
         from_vector.add_round(by_seat)
     assert step.terminated[0]
     assert from_parallel.replay() == from_vector.replay() == from_aec.replay()
-    assert (skipped > 0) == (rules["no_guess_cards"] == "continue" if "no_guess_cards" in rules else False)
+    assert (skipped > 0) == ("no_guess_cards" in rules)
     replay = from_vector.replay()
     replay.run(game_of(replay))
 
@@ -249,7 +252,7 @@ def test_revealed_choices_are_seen():
     assert [f["action"] for f in frames[:-1]] == [action for seat, action in replay.actions if seat == 0]
     assert sum(f["reward"] for f in frames) == replay.final["returns"][0]
     after_one_hand = frames[2]["observation"]
-    assert after_one_hand["last_guesses"] == [replay.actions[0][1], replay.actions[1][1]]
+    assert after_one_hand["past_guesses"] == [[replay.actions[0][1], replay.actions[1][1]]]
     with pytest.raises(ValueError, match="seat"):
         replay.for_seat(2, game_of(replay))
     assert isinstance(replay, Replay)

@@ -1,4 +1,4 @@
-"""One learner's seat a row as a natively batched Stable-Baselines3 VecEnv, against fixed opponents or a pool of them."""
+"""One learner's seat a row as a batched VecEnv of Stable-Baselines3, against fixed opponents or a pool of them."""
 
 import time
 
@@ -93,7 +93,7 @@ class SeatVecEnv(VecEnv):
 
     The reward is the sum of all that the learner earned from its action to its next decision or the end. A row whose
     game ends is dealt anew in the same step; its info then holds `terminal_observation` (D,), `TimeLimit.truncated`,
-    `episode` {"r": return, "l": decisions, "t": seconds} and the game's scores, winners, end_reason, length and returns.
+    `episode` {"r": return, "l": decisions, "t": seconds}, the seat, scores, winners, end_reason, length and returns.
 
     Args:
         setup: the game and its rules.

@@ -1,0 +1,74 @@
+"""Print the games' pages from the code: rules, settings, presets, action ids, observation and state tables.
+
+    python docs/make.py            write docs/<game>.md
+"""
+
+import dataclasses
+from pathlib import Path
+
+import flinchenv
+from flinchenv.envs.setup import make_setup
+
+FOLDER = Path(__file__).parent
+
+
+def games():
+    """The games, in the order of their first id."""
+    return list(dict.fromkeys(flinchenv.spec(id).game for id in flinchenv.list_envs()))
+
+
+def page(game_name):
+    """A game's page."""
+    ids = [id for id in flinchenv.list_envs() if flinchenv.spec(id).game == game_name]
+    game = flinchenv.spec(ids[0]).game_spec
+    first = make_setup(ids[0])
+    parts = [
+        f"# {game.title}",
+        "This page is printed from the code by `python docs/make.py`; a test compares it.",
+        "## Rules",
+        f"```text\n{game.rules_text.strip()}\n```",
+        "## Settings",
+        settings_table(game),
+        "## Ids",
+        ids_table(ids),
+        f"## Actions and observations of {ids[0]} ({first.num_players} players)",
+        f"`flinchenv layout ID` prints the same for any id and setting.\n\n### Actions: Discrete({first.num_actions})",
+        game.action_table(first.rules),
+        f"### Observation: int8 ({first.layout.size},)",
+        first.layout.table(),
+        f"### State, the referee's view: int8 ({first.state_layout.size},)",
+        first.state_layout.table(),
+        "## Ends",
+        "`end_reason` is one of " + ", ".join(f'"{r}"' for r in game.end_reasons if r) + ".",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def settings_table(game):
+    """Every field of the rules, its default and what it allows."""
+    rows = ["| field | default | allowed | meaning |", "|---|---|---|---|"]
+    for f in dataclasses.fields(game.Rules):
+        allowed = f.metadata["kind"].allowed().replace("|", "\\|")
+        rows.append(f"| {f.name} | {f.default!r} | {allowed} | {f.metadata['doc']} |")
+    return "\n".join(rows)
+
+
+def ids_table(ids):
+    """Every id and what its preset changes."""
+    rows = ["| id | changes | information sets |", "|---|---|---|"]
+    for id in ids:
+        spec = flinchenv.spec(id)
+        changes = ", ".join(f"{k}={v!r}" for k, v in spec.game_spec.presets[spec.preset].items()) or "none"
+        count = spec.game_spec.facts(spec.rules).get("information_sets")
+        rows.append(f"| {id} | {changes} | {f'{count:,}' if count else '-'} |")
+    return "\n".join(rows)
+
+
+def main():
+    """Write every page."""
+    for name in games():
+        (FOLDER / f"{name}.md").write_text(page(name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Write the golden playthroughs: one random game an id, a line a choice, readable in a review.
+
+    python tests/golden/playthrough.py
+
+A file that would change is written only if the game's VERSION has grown since: results that change need a new version.
+"""
+
+import hashlib
+import random
+import sys
+from pathlib import Path
+
+import flinchenv
+import numpy as np
+
+FOLDER = Path(__file__).parent
+CASES = {id: (id, {}) for id in flinchenv.list_envs()}
+CASES |= {
+    "flip_it-v0 4 players joint": ("flip_it-v0", {"num_players": 4, "actions": "joint", "play_cards": "consumed"}),
+    "flip_it-capture-v0 3 players": ("flip_it-capture-v0", {"num_players": 3, "capture_multi": "share"}),
+    "flip_it-sequential-v0 3 players": ("flip_it-sequential-v0", {"num_players": 3}),
+}
+SEED, MAX_LINES = 2026, 320
+
+
+def playthrough(name):
+    """The text of one game: every choice by name, what it earned, and a hash of all that every seat saw."""
+    id, options = CASES[name]
+    env = flinchenv.make(id, **options)
+    setup, rng = env.setup, random.Random(SEED)
+    lines = [
+        f"# {name}",
+        f"version {setup.game.version}, seed {SEED}, observation {setup.layout.size}, actions {setup.num_actions}",
+    ]
+    env.reset(seed=SEED)
+    while env.agents and len(lines) < MAX_LINES:
+        agent = env.agent_selection
+        observation, _, over, cut, info = env.last()
+        if over or cut:
+            env.step(None)
+            continue
+        seen = b"".join(
+            part.tobytes() for a in env.possible_agents for part in env.observe(a).values()
+        ) + env.state().tobytes()
+        action = rng.choice(np.flatnonzero(observation["action_mask"]).tolist())
+        env.step(action)
+        paid = " ".join(f"{env.rewards[a]:+.2f}" for a in env.possible_agents)
+        digest = hashlib.sha256(seen).hexdigest()[:8]
+        lines.append(f"{agent} {setup.game.action_name(setup.rules, action)} | {paid} | {digest}")
+        if all(env.terminations.values()):
+            final = setup.final_info(env._games[0])
+            lines.append(f"end: {final['end_reason']}, scores {final['scores']}, winners {final['winners']}")
+            lines.append(setup.game.render_text(env._games[0], setup.rules))
+    return "\n".join(lines) + "\n"
+
+
+def file_of(name):
+    """Where a case's playthrough stands."""
+    return FOLDER / (name.replace(" ", "_") + ".txt")
+
+
+def stated_version(text):
+    """The game version in a playthrough's second line."""
+    return int(text.splitlines()[1].split()[1].rstrip(","))
+
+
+def main():
+    """Write new and newly versioned files; refuse others that would change."""
+    refused = []
+    for name in CASES:
+        text, file = playthrough(name), file_of(name)
+        if file.exists() and file.read_text() != text and stated_version(text) <= stated_version(file.read_text()):
+            refused.append(file.name)
+        else:
+            file.write_text(text)
+    if refused:
+        sys.exit(f"these would change without a new VERSION in game.py: {', '.join(refused)}")
+
+
+if __name__ == "__main__":
+    main()

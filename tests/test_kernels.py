@@ -1,0 +1,204 @@
+"""Compiled code: its cache, its checks, what it must not contain."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import flinchenv
+import numpy as np
+import pytest
+from flinchenv.core import bits
+from numba import njit
+
+PACKAGE = Path(flinchenv.__file__).parent
+PLAY = """
+import flinchenv, numpy as np
+env = flinchenv.make("flip_it-v0", "vector", num_envs=4, num_players=3)
+env.reset(seed=1)
+for _ in range(30):
+    step = env.step(env.action_mask.argmax(-1))
+print(step.observation.sum(), env.state().sum(), env.snapshot().games["history"].tolist())
+"""
+
+
+def run(program, cwd=None, check=True, **environment):
+    """What a fresh interpreter prints."""
+    env = {k: v for k, v in {**os.environ, **environment}.items() if v is not None}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=env, cwd=cwd, check=False
+    )
+    if check:
+        assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout if check else done
+
+
+def copied_package(folder):
+    """A copy of the package's own folder, without caches."""
+    target = folder / "flinchenv"
+    shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+def test_an_edit_of_a_helper_reaches_its_callers(tmp_path):
+    package = copied_package(tmp_path)
+    cache = str(tmp_path / "cache")
+    before = run(PLAY, cwd=tmp_path, NUMBA_CACHE_DIR=cache)
+    assert run(PLAY, cwd=tmp_path, NUMBA_CACHE_DIR=cache) == before
+    game = package / "flip_it" / "game.py"
+    source = game.read_text()
+    assert source.count("s.gains[p] += 1 + params.spots[guess]") == 1
+    game.write_text(source.replace("s.gains[p] += 1 + params.spots[guess]", "s.gains[p] += 2 + params.spots[guess]"))
+    after = run(PLAY, cwd=tmp_path, NUMBA_CACHE_DIR=cache)
+    assert after != before
+
+
+def test_bounds_checks_work_with_a_warm_cache(tmp_path):
+    program = """
+import flinchenv, numpy as np
+env = flinchenv.make("flip_it-sequential-v0", "vector", num_envs=1)
+env.reset(seed=0)
+env._games["current_player"] = 4  # one past the last seat
+env._advance(np.zeros((1, 1), np.int64))
+"""
+    unchecked = run(program, check=False, NUMBA_CACHE_DIR=str(tmp_path))
+    assert "IndexError" not in unchecked.stderr
+    checked = run(program, check=False, NUMBA_CACHE_DIR=str(tmp_path), NUMBA_BOUNDSCHECK="1")
+    assert "IndexError" in checked.stderr
+
+
+def test_a_damaged_cache_is_compiled_anew(tmp_path):
+    before = run(PLAY, NUMBA_CACHE_DIR=str(tmp_path))
+    files = [f for f in tmp_path.rglob("*.nb*") if f.is_file()]
+    assert {f.suffix for f in files} == {".nbc", ".nbi"}
+    for number, file in enumerate(files):
+        data = bytearray(file.read_bytes())
+        if number % 2:
+            data = data[: len(data) // 2]
+        else:
+            data[len(data) // 2] ^= 255
+        file.write_bytes(bytes(data))
+    assert run(PLAY, NUMBA_CACHE_DIR=str(tmp_path)) == before
+
+
+def test_two_processes_may_compile_at_once(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", PLAY], stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    ]
+    outputs = [process.communicate()[0] for process in started]
+    assert [process.returncode for process in started] == [0, 0]
+    assert outputs[0] == outputs[1] == run(PLAY, NUMBA_CACHE_DIR=str(tmp_path))
+
+
+def test_nowhere_to_write_is_no_error(tmp_path):
+    copied_package(tmp_path)
+    program = "import pathlib, numba.core.caching as c\n"
+    # What a read-only installation without a home does, also for root: no locator finds a folder.
+    program += "c._SourceFileBackedLocatorMixin.from_function = classmethod(lambda *a: None)\n"
+    program += "c.UserProvidedCacheLocator.from_function = classmethod(lambda *a: None)\n"
+    printed = run(program + PLAY, cwd=tmp_path)
+    assert printed == run(PLAY)
+    assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_another_numba_without_the_private_classes_still_works(tmp_path):
+    program = "import numba.core.caching as c\ndel c.IndexDataCacheFile\nimport warnings\n"
+    program += "warnings.simplefilter('error')\ntry:\n    import flinchenv.core.play\n"
+    program += "    flinchenv.spec('flip_it-v0'); from flinchenv.envs.setup import make_setup; make_setup('flip_it-v0')\n"
+    program += "except RuntimeWarning as e:\n    print('warned', e)\n"
+    assert "warned this numba has no FunctionCache" in run(program, NUMBA_CACHE_DIR=str(tmp_path))
+
+
+def test_kernels_count_no_references(tmp_path):
+    program = """
+import flinchenv, numpy as np
+env = flinchenv.make("flip_it-v0", "vector", num_envs=4, num_players=4)
+env.reset(seed=1); env.step(env.action_mask.argmax(-1)); env.rollout(max_steps=5); env.state()
+env.reset(seed=1); env.determinize([0], 0, [1])
+loops, seen = env.setup.loops, 0
+for name in loops._fields:
+    for asm in getattr(loops, name).inspect_asm().values():
+        assert "NRT_" not in asm, name
+        seen += len(asm) > 1000
+assert seen >= 5, seen
+"""
+    run(program, NUMBA_CACHE_DIR=str(tmp_path))
+
+
+def test_player_counts_compiled_in_one_process_do_not_mix(tmp_path):
+    program = """
+import flinchenv
+for n in (4, 2, 3):
+    env = flinchenv.make("flip_it-v0", num_players=n)
+    env.reset(seed=0)
+    assert env.last()[0]["action_mask"].sum() == 5 * n + 1, n
+"""
+    run(program, NUMBA_CACHE_DIR=str(tmp_path))
+
+
+@pytest.mark.parametrize("width", [*range(1, 33), 40, 48, 60, 63, 64])
+def test_put_bits_writes_exactly_its_entries(width):
+    names = {"put_bits": bits.put_bits}
+    exec(f"def write(row, at, value): return put_bits(row, at, value, {width})", names)
+    write = njit(_nrt=False)(names["write"])
+    rng = np.random.default_rng(width)
+    for _ in range(20):
+        value = int(rng.integers(0, 2 ** min(width, 63)))
+        row = np.full(80, 7, np.int8)
+        assert write(row, 5, value) == 5 + width
+        expected = np.full(80, 7, np.int8)
+        expected[5 : 5 + width] = [value >> k & 1 for k in range(width)]
+        assert row.tolist() == expected.tolist()
+
+
+@njit(_nrt=False)
+def _write_seats(rows, sets, values, seats):
+    for p in range(len(seats)):
+        at = bits.put_seats(rows[p], 1, sets, p, seats, 21)
+        bits.put_seats_onehot(rows[p], at, values, p, seats, 6)
+
+
+@njit(_nrt=False)
+def _write_views(rows, sets, values, seats):
+    at = bits.put_views(rows, 1, sets, seats, 21)
+    bits.put_views_onehot(rows, at, values, seats, 6)
+
+
+@pytest.mark.parametrize("players", [1, 2, 3, 4, 5, 8])
+def test_seat_by_seat_and_all_at_once_write_the_same(players):
+    rng = np.random.default_rng(players)
+    for _ in range(20):
+        sets = rng.integers(0, 2**21, players).astype(np.int32)
+        values = rng.integers(-1, 6, players).astype(np.int8)
+        rows = np.full((2, players, players * 27 + 3), 7, np.int8)
+        _write_seats(rows[0], sets, values, (0,) * players)
+        _write_views(rows[1], sets, values, (0,) * players)
+        assert (rows[0] == rows[1]).all()
+        for p in range(players):
+            expected = [7]
+            for k in range(players):
+                expected += [sets[(p + k) % players] >> j & 1 for j in range(21)]
+            for k in range(players):
+                expected += [int(values[(p + k) % players] == j) for j in range(6)]
+            assert rows[0, p].tolist() == [*expected, 7, 7]
+
+
+@njit(_nrt=False)
+def _nth(x, k):
+    return bits.nth_bit(x, k)
+
+
+def test_nth_bit_finds_every_member():
+    rng = np.random.default_rng(0)
+    for x in [1, 2**31, 2**32 - 1, *rng.integers(1, 2**32, 200).tolist()]:
+        members = [k for k in range(32) if x >> k & 1]
+        assert [_nth(x, k) for k in range(len(members))] == members
+
+
+def test_plain_python_gives_the_same_game():
+    """NUMBA_DISABLE_JIT=1 runs the same source uncompiled."""
+    program = "import numpy as np\nnp.seterr(over='ignore')\n" + PLAY
+    assert run(program, NUMBA_DISABLE_JIT="1") == run(PLAY)

@@ -38,7 +38,7 @@ def set_up():
     print("setting up", FOLDER.name, "(a few minutes the first time)", flush=True)
     if not PYTHON.exists():
         venv.create(FOLDER, with_pip=True)
-    # A plain `torch` would bring gigabytes of CUDA: take a CPU wheel that pip is configured to find, else PyTorch's own.
+    # A plain `torch` would bring gigabytes of CUDA: take a CPU wheel that pip knows of, else PyTorch's own index.
     if not pip("show", "-q", "torch", check=False, quiet=True):
         if pip("install", "--dry-run", "--no-deps", "--no-index", TORCH, check=False, quiet=True):
             pip("install", "-q", TORCH)

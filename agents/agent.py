@@ -1,4 +1,4 @@
-"""What an agent is: a function from observations and masks to actions, batched, that may be asked for its probabilities."""
+"""What an agent is: a batched function from observations and masks to actions, which also tells its probabilities."""
 
 from typing import Protocol
 

@@ -5,6 +5,7 @@ Nothing executes on load: the weights are raw numbers and the card is JSON.
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -53,7 +54,7 @@ def make_card(setup, network, training):
         "rules_hash": rules_hash(setup.rules),
         "layout": layout_of(setup),
         "num_actions": setup.num_actions,
-        "network": network,
+        "network": {"hidden": list(network["hidden"]), "activation": network["activation"]},
         "training": training,
         "flinchenv": __version__,
     }
@@ -89,8 +90,9 @@ def save_checkpoint(path, tensors, card):
     card = {key: value for key, value in card.items() if key not in _SUMS}
     card["sha256"] = hashlib.sha256(weights).hexdigest()
     card["card_sha256"] = _card_sum(card)
+    text = json.dumps(card, indent=1, allow_nan=False) + "\n"
     _write(stem + WEIGHTS, weights)
-    _write(stem + CARD, json.dumps(card, indent=1, allow_nan=False).encode() + b"\n")
+    _write(stem + CARD, text.encode())
 
 
 def load_checkpoint(path):
@@ -158,7 +160,7 @@ def layers_of(where, tensors, head):
 
 def _check_chain(where, layers, head, sizes):
     found = [(weight.shape, bias.shape) for weight, bias in layers]
-    wanted = [((out, in_), (out,)) for in_, out in zip(sizes, sizes[1:])]
+    wanted = [((out, in_), (out,)) for in_, out in itertools.pairwise(sizes)]
     if found != wanted:
         _damaged(where, f"{head} has the shapes {found}; the card asks for {wanted}")
 
@@ -187,7 +189,7 @@ def _check_card(file, card, types):
     if card["format"] != FORMAT:
         _damaged(file, f"format={card['format']} is not allowed: {FORMAT}")
     layout, network = card["layout"], card["network"]
-    if not all(isinstance(row, list) and len(row) == 2 and _is_size(row[1]) for row in layout):
+    if not all(isinstance(row, list) and len(row) == 2 and type(row[0]) is str and _is_size(row[1]) for row in layout):
         _damaged(file, f"layout={layout!r} is not a list of [name, size]")
     if not isinstance(network.get("hidden"), list) or not all(_is_size(size) for size in network["hidden"]):
         _damaged(file, f"network={network!r} has no list of sizes 'hidden'")

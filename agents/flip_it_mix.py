@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from flinchenv.flip_it.game import NUM_GUESSES
-
 from .agent import ProbabilisticAgent, check_mask
-from .flip_it_table import action_probs, gains, hits, look, middling, sum_of
+from .flip_it_table import NO_CARD, action_probs, gains, hits, look, middling, sum_of
 
 NEAR_MISS = 0.5  # under win_rule "closest", what a guess is worth for each step off the total
 
@@ -50,7 +48,7 @@ def mix_table(rules, held, play, sums):
     total = weights.sum(1, keepdims=True)
     table = play[:, None] * weights / np.where(total > 0, total, 1)
     hopeless = ~table.any((1, 2))
-    any_card = np.where(held.any(1, keepdims=True), held, np.eye(NUM_GUESSES)[0])
+    any_card = np.where(held.any(1, keepdims=True), held, NO_CARD)
     table[hopeless] = any_card[hopeless, :, None] * play[hopeless, None]
     return table / table.sum((1, 2), keepdims=True)
 

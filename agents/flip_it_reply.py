@@ -6,21 +6,21 @@ from flinchenv.flip_it.game import NUM_GUESSES, NUM_PLAYS
 
 from .agent import ProbabilisticAgent, check_mask
 from .flip_it_mix import mix_table
-from .flip_it_table import action_probs, gains, hits, look, middling, sum_of
+from .flip_it_table import NO_CARD, Look, action_probs, gains, hits, look, middling, sum_of
 
-HEAT = 0.03  # points: a choice that is expected to pay this much less is e times less likely
-MIX = 0.05  # how often it chooses as level 1 does
+HEAT = 0.2  # points by squared number of players: a choice expected to pay this much less is e times less likely
+MIX = 0.1  # how often it chooses as level 1 does
 PRIOR = 20.0  # how many shown hands the prediction from the cards counts for
 RANDOM = 0.1  # how likely another plays at random, before any hand is shown
 SLIP = 0.05  # how often a level 1 player is thought to slip
-NO_CARD = np.eye(NUM_GUESSES)[0]  # without Guess Cards, the "guess" is 0
 LEVELS = np.arange(NUM_GUESSES)
 
 
 class ReplyAgent(ProbabilisticAgent):
     """Takes the others for level 1 with their remaining cards, corrected by the hands it was shown, and replies.
 
-    A choice is worth the points that it is expected to win, less the mean of what the others then win.
+    A choice is worth the points that it is expected to win, less the mean of what the others then win. It is strong
+    against level 1 and random play; who knows it can reply in turn, which its mixing only softens.
 
     Args:
         setup: the game and its rules.
@@ -31,6 +31,7 @@ class ReplyAgent(ProbabilisticAgent):
     def __init__(self, setup):
         self.setup = setup
         self.gains = gains(setup.rules)
+        self.heat = HEAT / setup.num_players**2
 
     def probs(self, observation, action_mask, view=None):
         """See `Agent.probs`."""
@@ -52,15 +53,19 @@ class ReplyAgent(ProbabilisticAgent):
         values_of = closest_values if self.setup.rules.win_rule == "closest" else exact_values
         values = values_of(self.gains, sum_of(plays[1:]), guessers, rests)
         legal = seen.held[:, 0, :, None] * seen.plays[:, 0, None, :]
-        return soft_best(values.reshape(len(values), -1), legal.reshape(len(values), -1)).reshape(values.shape)
+        rows = len(values)
+        return soft_best(values.reshape(rows, -1), legal.reshape(rows, -1), self.heat).reshape(values.shape)
 
     def _in_turn(self, seen, tables):
-        """The reply where cards are flipped in turn, (N, 21, 6): the marginal is for a guess, each row for a play."""
+        """The reply where cards are flipped in turn, (N, 21, 6): the marginal is for a guess, each row for a play.
+
+        It counts exact guesses alone, under "closest" too.
+        """
         reply = np.zeros_like(tables[0])
         for first in range(self.setup.num_players):
             rows = np.flatnonzero(seen.first == first)
             if len(rows):
-                some = type(seen)(*(part[rows] for part in seen))
+                some = Look(*(part[rows] for part in seen))
                 reply[rows] = self._in_turn_from(first, some, [table[rows] for table in tables])
         return reply
 
@@ -77,9 +82,9 @@ class ReplyAgent(ProbabilisticAgent):
             here = worth[:, a : a + NUM_PLAYS].swapaxes(1, 2)
             play_values += earlier[:, a, None, None] * here
             guess_values += earlier[:, a, None] * np.where(legal[:, None] == 1, here, -np.inf).max(2)
-        guess = (1 - MIX) * soft_best(guess_values, seen.held[:, 0]) + MIX * tables[0].sum(2)
-        shape = play_values.shape
-        play = soft_best(play_values.reshape(-1, NUM_PLAYS), np.repeat(legal, NUM_GUESSES, 0)).reshape(shape)
+        guess = (1 - MIX) * soft_best(guess_values, seen.held[:, 0], self.heat) + MIX * tables[0].sum(2)
+        each = np.repeat(legal, NUM_GUESSES, 0)
+        play = soft_best(play_values.reshape(-1, NUM_PLAYS), each, self.heat).reshape(play_values.shape)
         return np.where(seen.playing[:, None, None], play, guess[:, :, None] * play)
 
     def _worth(self, seen, tables, before, after):
@@ -87,8 +92,7 @@ class ReplyAgent(ProbabilisticAgent):
 
         The last seat is taken to flip the card that makes its guess true, if it has it.
         """
-        size = NUM_PLAYS - 1
-        rows, reach = len(seen.first), size * (len(before) + 1) + 1
+        rows, reach = len(seen.first), (NUM_PLAYS - 1) * (len(before) + 1) + 1
         guesses = {j: likely_guesses(seen, j, tables[j]) for j in before + after}
         totals = np.broadcast_to(np.eye(NUM_GUESSES)[None], (rows, NUM_GUESSES, NUM_GUESSES))
         costs = np.zeros((rows, NUM_GUESSES))
@@ -97,7 +101,7 @@ class ReplyAgent(ProbabilisticAgent):
             totals, costs = landing(guesses.pop(last), seen.plays[:, last], tables[last].sum(1), self.gains)
         costs = costs + sum((totals * (guess * self.gains)[:, None]).sum(2) for guess in guesses.values())
         middle = sum_of([tables[j].sum(1) for j in after[:-1]], rows)
-        worth = totals * self.gains - costs[:, :, None] / (len(tables) - 1)
+        worth = totals * self.gains * has_cards(seen, 0) - costs[:, :, None] / (len(tables) - 1)
         return sum(middle[:, m, None, None] * worth[:, m : m + reach] for m in range(middle.shape[1]))
 
 
@@ -109,10 +113,7 @@ def predict(rules, seen):
     """
     n = seen.held.shape[1]
     plays = [middling(seen.plays[:, j]) for j in range(n)]
-    tables = [
-        mix_table(rules, seen.held[:, j], plays[j], sum_of(plays[:j] + plays[j + 1 :]))
-        for j in range(n)
-    ]
+    tables = [mix_table(rules, seen.held[:, j], plays[j], sum_of(plays[:j] + plays[j + 1 :])) for j in range(n)]
     return [tables[0]] + [learned(seen, j, tables[j]) for j in range(1, n)]
 
 
@@ -224,9 +225,9 @@ def landing(guess, cards, play, gains):
     return totals, points
 
 
-def soft_best(values, legal):
-    """Probabilities (N, K) that fall with the distance from the best legal value, by e for each HEAT; 0 if none is legal."""
+def soft_best(values, legal, heat):
+    """Probabilities (N, K), e times less for each `heat` below the best legal value; all 0 where none is legal."""
     values = np.where(legal == 1, values, -np.inf)
     best = values.max(1, keepdims=True)
-    weights = np.exp((values - np.where(np.isfinite(best), best, 0)) / HEAT)
-    return weights / np.maximum(weights.sum(1, keepdims=True), 1e-300)
+    weights = np.exp((values - np.where(np.isfinite(best), best, 0)) / heat)
+    return weights / np.maximum(weights.sum(1, keepdims=True), 1)

@@ -11,6 +11,8 @@ import numpy as np
 from flinchenv.flip_it.game import NUM_GUESSES, NUM_PLAYS, PLAY
 from flinchenv.flip_it.rules import highest_guess, spots
 
+NO_CARD = np.eye(NUM_GUESSES)[0]  # without Guess Cards, the "guess" is 0
+
 
 class Look(NamedTuple):
     """A batch of observations, decoded; float64 arrays of 0 and 1 unless said otherwise.
@@ -59,7 +61,7 @@ def look(setup, observation):
 
 
 def gains(rules):
-    """(21,) points of winning a hand alone with each Guess Card (P12, P13, P16); 0 for cards that are not in the set."""
+    """(21,) points of winning a hand alone with each Guess Card (P12, P13, P16); 0 for cards outside the set."""
     base = 1 if rules.scoring == "basic" else rules.num_players - 1
     cards = range(highest_guess(rules) + 1)
     return np.array([base + spots(rules, g) if g in cards else 0 for g in range(NUM_GUESSES)], float)
@@ -112,7 +114,8 @@ def action_probs(setup, table, seen, action_mask):
     else:
         wanted = np.zeros(mask.shape)
         wanted[:, :PLAY] = table.sum(2)
-        wanted[:, PLAY:] = (table * seen.own_guess[:, :, None]).sum(1)
+        own_guess = np.where(seen.own_guess.any(1, keepdims=True), seen.own_guess, NO_CARD)
+        wanted[:, PLAY:] = (table * own_guess[:, :, None]).sum(1)
         wanted *= mask
     wanted = np.where(wanted.sum(1, keepdims=True) > 0, wanted, mask)
     return wanted / wanted.sum(1, keepdims=True)

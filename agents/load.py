@@ -88,7 +88,7 @@ def _load_family(name, word, number, setup):
         refuse("agent", name, _allowed(setup))
     if ":" not in name:
         return family.make(setup, family.default)
-    if not number.isdecimal() or not number.isascii() or int(number) not in family.numbers:
+    if not number.isdecimal() or str(int(number)) != number or int(number) not in family.numbers:
         refuse("agent", name, _allowed(setup))
     return family.make(setup, int(number))
 

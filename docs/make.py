@@ -1,6 +1,6 @@
-"""Print the games' pages from the code: rules, settings, presets, action ids, observation and state tables.
+"""Print the games' pages, docs/<game>.md, from the code: `python docs/make.py`.
 
-    python docs/make.py            write docs/<game>.md
+Each holds rules, settings, presets, action ids, observation and state tables.
 """
 
 import dataclasses

@@ -8,8 +8,8 @@ import dataclasses
 import sys
 
 import numpy as np
-from flinchenv.agents.load import FAMILIES
 
+from flinchenv.agents.load import FAMILIES
 from flinchenv.core.params import refuse, whole
 from flinchenv.envs.setup import make_setup
 
@@ -124,7 +124,7 @@ def verdict(data):
         low, high = row["ci95"]
         verb = "beats" if low > 0.5 else "loses to" if high < 0.5 else "is level with"
         paid = "mean return {:+.2f} [{:+.2f}, {:+.2f}]".format(row["mean_return"], *row["mean_return_ci95"])
-        parts.append(f"{verb} {row['name']}: {paid}, wins {100 * row['win_rate']:.1f} % of {row['games']:,} games")
+        parts.append(f"{verb} {row['name']}: {paid}, win rate {row['win_rate']:.3f} over {row['games']:,} games")
     place = f"place {data['place']} of {len(data['opponents']) + 1}"
     return f"{data['agent']} in {data['env']} " + "; ".join(parts) + f"; {place}"
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import torch
-from flinchenv.agents.agent import ProbabilisticAgent
-from flinchenv.agents.load import load
 from torch.nn.functional import linear
 
 from flinchenv.adapters.sb3 import OpponentPool
+from flinchenv.agents.agent import ProbabilisticAgent
+from flinchenv.agents.load import load
 
 SELF = "self"
 

@@ -22,8 +22,8 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from flinchenv.agents.load import load
 
+from flinchenv.agents.load import load
 from flinchenv.core.params import RulesError, refuse, whole
 from flinchenv.core.rng import AGENT, MAX_SEED, RowStreams
 from flinchenv.core.spec import OFFENCE, RUNNING

@@ -14,6 +14,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read once by torch; spinn
 
 import argparse
 import collections
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -28,8 +29,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from flinchenv.agents.checkpoint import make_card, save_checkpoint
-from flinchenv.agents.load import load
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
@@ -37,6 +36,9 @@ from torch.utils.tensorboard import SummaryWriter
 
 from flinchenv import registry
 from flinchenv.adapters.sb3 import SeatVecEnv
+from flinchenv.agents.checkpoint import make_card, save_checkpoint
+from flinchenv.agents.load import load
+from flinchenv.agents.network import check_match
 from flinchenv.core.params import check_rules, choice, flag, integer, refuse, rules_to_json, whole
 from flinchenv.envs.setup import MAX_STEPS, make_setup
 from flinchenv.envs.vector import MAX_ENVS
@@ -106,7 +108,7 @@ class Args:
     max_steps: int = integer(0, 0, MAX_STEPS, "rounds after which a game is truncated; 0 for no cap")
     # the run
     seed: int = integer(0, 0, 2**31 - 1, "of the network, the minibatches, the actions and the deals")
-    total_steps: int = integer(2_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; rounded up to whole updates")
+    total_steps: int = integer(1_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; rounded up to whole updates")
     run: str = checked("", check_text, "a folder that can be written", "the run's folder; '' is runs/<env_id>-<seed>")
     resume: bool = flag(False, "go on from the folder's newest state, if there is one")
     save_every: int = integer(10, 1, 10**6, "updates between saved states")
@@ -115,7 +117,7 @@ class Args:
     # MaskablePPO
     num_envs: int = integer(256, 1, MAX_ENVS, "games played at a time")
     n_steps: int = integer(64, 1, 2**20, "decisions a game between updates")
-    batch_size: int = checked(2048, _check_batch_size, "a divisor of num_envs * n_steps", "decisions a minibatch")
+    batch_size: int = checked(4096, _check_batch_size, "a divisor of num_envs * n_steps", "decisions a minibatch")
     n_epochs: int = integer(4, 1, 1000, "passes over the decisions of an update")
     learning_rate: float = real(1e-3, 0, 1, "of Adam", above=True)
     anneal: bool = flag(True, "let the learning rate fall linearly to zero over total_steps")
@@ -126,12 +128,12 @@ class Args:
     vf_coef: float = real(0.5, 0, 100, "weight of the value loss")
     max_grad_norm: float = real(0.5, 0, 1e6, "gradients are scaled down to this norm", above=True)
     hidden: tuple = checked(
-        (128, 128), _check_hidden, "1 to 8 sizes", "layers of the policy's and of the value's network"
+        (64, 64), _check_hidden, "1 to 8 sizes", "layers of the policy's and of the value's network"
     )
     activation: str = choice("relu", "tanh", doc="between layers")
     # opponents
     opponents: Mapping = checked(
-        {"random": 1, "rule": 1, "rule:2": 1, SELF: 3},
+        {"random": 1, "rule": 2, "rule:2": 1, SELF: 2},
         _check_opponents,
         "names and weights",
         "who plays the other seats of an episode, and how often; 'self' is a past self",
@@ -263,6 +265,7 @@ class Training:
         name, arrays["numpy_rng"], *numpy_rng = np.random.get_state()
         facts = {
             "settings": settings_of(self.args),
+            "card": self.card(),
             "steps": self.steps,
             "updates": self.updates,
             "n_updates": model._n_updates,
@@ -305,10 +308,14 @@ class Training:
     def export(self):
         """Write the agent for `agents.load`; the path of its weights."""
         path = self.folder / f"agent-{self.steps}.safetensors"
+        save_checkpoint(path, all_tensors(self.model), self.card())
+        return str(path)
+
+    def card(self):
+        """What the network plays, its shape and how it was trained."""
         network = {"hidden": list(self.args.hidden), "activation": self.args.activation}
         training = {"settings": settings_of(self.args), "steps": self.steps, "seconds": round(self.seconds, 1)}
-        save_checkpoint(path, all_tensors(self.model), make_card(self.setup, network, training))
-        return str(path)
+        return make_card(self.setup, network, training)
 
     def draw(self):
         """Write curve.json and curve.png; the PNG's path."""
@@ -350,6 +357,7 @@ def make_model(args, env):
     )
     model.lr_schedule = rate
     model.ep_info_buffer = collections.deque(maxlen=RECENT)
+    model.ep_success_buffer = collections.deque(maxlen=RECENT)
     model.set_logger(Logger(None, []))
     return model
 
@@ -379,7 +387,8 @@ def prepare(args):
     """(setup, folder, newest state or None): everything that can be refused is refused here, before training.
 
     Raises:
-        ValueError: rules that the game refuses, a folder that cannot be written or holds another run.
+        ValueError: rules that the game refuses, a folder that cannot be written, or one that holds a run and `resume`
+            is not set, or a run with other settings or of another version of the game.
     """
     setup = make_setup(args.env_id, None, args.rules, "raise", args.max_steps or None)
     for name in [*args.opponents, *args.eval_against]:
@@ -401,6 +410,7 @@ def prepare(args):
     for name, value in settings_of(args).items():
         if name not in FREE_ON_RESUME and value != before.get(name):
             refuse(name, value, f"the run in {folder} has {before.get(name)!r}")
+    check_match(setup, state[1]["card"])
     return setup, folder, state
 
 
@@ -443,7 +453,7 @@ def _train(training):
         words = [f"{name} {row['win_rate']:.2f}" for name, row in training.curve[-1]["against"].items()]
         progress.update(training.steps, "wins against " + ", ".join(words), line=True)
 
-    with Interrupt() as interrupt:
+    with contextlib.closing(progress), contextlib.closing(log), Interrupt() as interrupt:
         if not training.curve:
             point()
         while training.steps < args.total_steps and not interrupt.asked:
@@ -456,13 +466,11 @@ def _train(training):
                 point()
             if training.updates % args.save_every == 0:
                 training.save()
-        if training.curve[-1]["step"] < training.steps:
+        if training.curve[-1]["step"] < training.steps and not interrupt.asked:
             point()
         training.seconds = time.monotonic() - began
         training.save()
         checkpoint, curve = training.export(), training.draw()
-    progress.close()
-    log.close()
     if interrupt.asked:
         print(f"stopped at step {training.steps}; saved {checkpoint}; resume goes on from here", file=sys.stderr)
         raise KeyboardInterrupt

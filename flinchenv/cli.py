@@ -166,7 +166,7 @@ def _show(args, data, text):
 
 
 class Progress:
-    """How far a long command is: a bar on a terminal, elsewhere a line every ten seconds; on stderr.
+    """How far a long command is: a bar on a terminal, elsewhere a line at once and every ten seconds; on stderr.
 
     Args:
         what: what is counted.
@@ -175,7 +175,7 @@ class Progress:
     def __init__(self, what):
         self.what = what
         self._bar = sys.stderr.isatty()
-        self._last = time.monotonic()
+        self._last = -float("inf")
 
     def __call__(self, done, total):
         """Tell that `done` of `total` are done."""
@@ -185,7 +185,7 @@ class Progress:
             end = "\n" if done == total else ""
             bar = "#" * full + "." * (BAR - full)
             print(f"\r[{bar}] {done:,} of {total:,} {self.what}", end=end, file=sys.stderr, flush=True)
-        elif now - self._last > SECONDS_BETWEEN_LINES:
+        elif done < total and now - self._last > SECONDS_BETWEEN_LINES:
             self._last = now
             print(f"{done:,} of {total:,} {self.what}", file=sys.stderr, flush=True)
 
@@ -238,6 +238,8 @@ def demo_command(args):
     from .agents.load import load as load_agent
 
     setup = _setup(args)
+    if args.save and not os.path.isdir(os.path.dirname(os.path.abspath(args.save))):
+        refuse("--save", args.save, "a file in a folder that is there")
     names = args.agents or ["random"]
     names = names * setup.num_players if len(names) == 1 else names
     if len(names) != setup.num_players:

@@ -1,8 +1,9 @@
 """The same seed and the same choices give the same game through every API, batch size, row and number of threads."""
 
-import flinchenv
 import numpy as np
 import pytest
+
+import flinchenv
 
 CASES = [(id, {"num_players": n}) for id in flinchenv.list_envs() for n in (2, 3, 4)]
 CASES += [
@@ -50,7 +51,11 @@ def through_parallel(id, options, seed):
     while env.agents and len(trace) < ROUNDS:
         asked = list(env._aec._order)
         shown = [
-            (p, observations[f"player_{p}"]["observation"].tobytes(), observations[f"player_{p}"]["action_mask"].tobytes())
+            (
+                p,
+                observations[f"player_{p}"]["observation"].tobytes(),
+                observations[f"player_{p}"]["action_mask"].tobytes(),
+            )
             for p in asked
         ]
         actions = {
@@ -161,9 +166,7 @@ def test_gym_plays_the_same_game(id, options):
                 action = pick(seed, number, seat, gym_info["action_mask"])
                 observation, reward, over, _, gym_info = env.step(action)
                 earned += reward
-            expected = [
-                (number, *rest) for number, (shown, _) in enumerate(trace) for s, *rest in shown if s == seat
-            ]
+            expected = [(number, *rest) for number, (shown, _) in enumerate(trace) for s, *rest in shown if s == seat]
             assert mine == expected[: len(mine)]
             if info is not None:
                 assert len(mine) == len(expected)

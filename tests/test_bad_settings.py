@@ -5,10 +5,10 @@ import math
 import gymnasium
 import numpy as np
 import pytest
-from table import contents
 
 import flinchenv
 from flinchenv.flip_it.rules import FlipItRules
+from table import contents
 
 PLAYERS = "2..4"
 RULES = [
@@ -55,22 +55,10 @@ def test_a_play_value_of_its_own_is_refused(value):
 
 
 @pytest.mark.parametrize(
-    ("goal", "shown"),
-    [
-        ("", "''"),
-        (":3", "''"),
-        ("points:3", "'points'"),
-        (("points", 3), "'points'"),
-        ((3, 3), "3"),
-        ((None, 1), "None"),
-        ((["score"], 1), "['score']"),
-        ("score", "0"),
-        ("score:", "0"),
-    ],
+    "goal", ["", ":3", "points:3", ("points", 3), (3, 3), (None, 1), (["score"], 1), "score", "score:"]
 )
-def test_goal_kinds_are_refused_by_their_part(goal, shown):
-    allowed = "1..1000000" if shown == "0" else "'score', 'hands', 'guess_cards_gone'"
-    refused(lambda: FlipItRules(goal=goal), f"goal={shown}", allowed)
+def test_goal_kinds_are_refused_whole(goal):
+    refused(lambda: FlipItRules(goal=goal), f"goal={goal!r}", '("score", 1..1000000)')
 
 
 @pytest.mark.parametrize(
@@ -86,7 +74,7 @@ def test_goal_kinds_are_refused_by_their_part(goal, shown):
         (("hands", 0), "1..10000"),
         (("hands", 10_001), "1..10000"),
         (("hands", None), "1..10000"),
-        (("guess_cards_gone", 1), "0..0"),
+        (("guess_cards_gone", 1), '("guess_cards_gone", 0)'),
     ],
 )
 def test_goal_numbers_are_refused_with_their_range(goal, limit):

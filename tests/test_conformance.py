@@ -1,17 +1,20 @@
 """The official checkers of PettingZoo, Gymnasium and Stable-Baselines3 on every id, and what they do not check."""
 
+import copy
+import pickle
 import types
 import warnings
 
-import flinchenv
 import gymnasium
 import numpy as np
 import pettingzoo
 import pytest
-from flinchenv import flip_it_v0
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test, render_test, seed_test
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
+
+import flinchenv
+from flinchenv import flip_it_v0
 
 IDS = flinchenv.list_envs()
 PARALLEL_IDS = [id for id in IDS if flinchenv.spec(id).simultaneous]
@@ -100,8 +103,7 @@ def test_registries_are_told_whatever_is_imported_first():
     for first in ("flinchenv", "gymnasium", "pettingzoo"):
         names = [first, *({"flinchenv", "gymnasium", "pettingzoo"} - {first})]
         program = f"import {', '.join(names)}\n" + (
-            "assert 'flinchenv/flip_it-v0' in gymnasium.registry\n"
-            "pettingzoo.make('aec', 'flinchenv/flip_it-v0')\n"
+            "assert 'flinchenv/flip_it-v0' in gymnasium.registry\npettingzoo.make('aec', 'flinchenv/flip_it-v0')\n"
         )
         subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
 
@@ -123,8 +125,7 @@ def every_step(env, seed, steps):
             over = terminated or truncated
             env.step(None if over else int(rng.choice(np.flatnonzero(observation["action_mask"]))))
             seen += 1
-        for agent in env.possible_agents:
-            env.observe(agent)
+        assert all(env.observe(agent) for agent in env.possible_agents)
         env.reset()
 
 
@@ -133,12 +134,37 @@ def test_observations_stay_in_their_spaces_to_the_very_end(id):
     every_step(flinchenv.make(id, num_players=3), seed=1, steps=1500)
 
 
+def play_on(env, info, steps):
+    """Rewards of some steps of the lowest legal ids."""
+    earned = []
+    for _ in range(steps):
+        mask = info["action_mask"]
+        action = mask.argmax(-1) if mask.ndim > 1 else int(mask.argmax())
+        _, reward, over, cut, info = env.step(action)
+        earned.append(np.asarray(reward).tolist())
+        if mask.ndim == 1 and (over or cut):
+            _, info = env.reset()
+    return earned
+
+
+@pytest.mark.parametrize("api", ["gym", "gym_vector"])
+@pytest.mark.parametrize("id", IDS)
+def test_gym_environments_survive_copy_and_pickle(id, api):
+    options = {"num_envs": 3, "threads": 2} if api == "gym_vector" else {}
+    env = flinchenv.make(id, api, num_players=3, opponents="random", seat="random", **options)
+    _, info = env.reset(seed=4)
+    copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    expected = play_on(env, info, 40)
+    for other in copies:
+        assert play_on(other, info, 40) == expected
+
+
 def test_global_generators_are_left_alone():
-    np.random.seed(3)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    np.random.seed(3)
+    before = np.random.get_state()[1].copy()
     for api in ("aec", "parallel", "vector", "gym", "gym_vector"):
         flinchenv.make("flip_it-v0", api).reset(seed=1)
-    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+    assert (np.random.get_state()[1] == before).all()
 
 
 def test_a_reset_without_a_seed_differs_between_environments_and_goes_to_the_next_episode():

@@ -10,10 +10,10 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from reference.flip_it import OPTIONS, FlipIt, most_basic_points
 
 import flinchenv
 from flinchenv.flip_it.rules import FlipItRules
+from reference.flip_it import OPTIONS, FlipIt, most_basic_points
 
 GAMES = 1000
 PHASES = ("guess", "play", "over")

@@ -3,8 +3,9 @@
 import importlib.util
 from pathlib import Path
 
-import flinchenv
 import pytest
+
+import flinchenv
 from flinchenv.envs.setup import make_setup
 
 ROOT = Path(__file__).resolve().parent.parent

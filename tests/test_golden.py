@@ -1,7 +1,8 @@
 """Every id has a readable playthrough that today's code repeats line by line."""
 
-import flinchenv
 import pytest
+
+import flinchenv
 from golden import playthrough
 
 

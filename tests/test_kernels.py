@@ -6,11 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import flinchenv
 import numpy as np
 import pytest
-from flinchenv.core import bits
 from numba import njit
+
+import flinchenv
+from flinchenv.core import bits
 
 PACKAGE = Path(flinchenv.__file__).parent
 PLAY = """
@@ -107,7 +108,9 @@ def test_nowhere_to_write_is_no_error(tmp_path):
 def test_another_numba_without_the_private_classes_still_works(tmp_path):
     program = "import numba.core.caching as c\ndel c.IndexDataCacheFile\nimport warnings\n"
     program += "warnings.simplefilter('error')\ntry:\n    import flinchenv.core.play\n"
-    program += "    flinchenv.spec('flip_it-v0'); from flinchenv.envs.setup import make_setup; make_setup('flip_it-v0')\n"
+    program += (
+        "    flinchenv.spec('flip_it-v0'); from flinchenv.envs.setup import make_setup; make_setup('flip_it-v0')\n"
+    )
     program += "except RuntimeWarning as e:\n    print('warned', e)\n"
     assert "warned this numba has no FunctionCache" in run(program, NUMBA_CACHE_DIR=str(tmp_path))
 

@@ -7,9 +7,9 @@ import random
 
 import numpy as np
 import pytest
-from table import Table, contents
 
 import flinchenv
+from table import Table, contents
 
 SOME_OPTIONS = [
     {"actions": "joint"},

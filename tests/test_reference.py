@@ -5,6 +5,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
+
 from reference.flip_it import FlipIt, highest_total, most_basic_points, spots
 
 DEFAULTS = {

@@ -147,12 +147,8 @@ def test_every_damaged_byte_is_refused_with_file_and_reason(tmp_path):
         changed.append(bytes(damaged))
     for text in changed:
         path.write_bytes(text)
-        try:
-            same = load(path) == replay  # a changed blank between words changes nothing
-        except ReplayError as error:
-            assert str(error).startswith(f"{path}: ") and len(str(error)) > len(str(path)) + 10
-        else:
-            assert same
+        with pytest.raises(ReplayError, match=f"^{path}: .{{10}}"):
+            load(path)
 
 
 BAD = {

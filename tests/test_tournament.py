@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
 from flinchenv.agents.uniform import UniformAgent
+from flinchenv.envs.setup import make_setup
 from flinchenv.experiments import evaluate, tournament
 from flinchenv.experiments.tournament import Args, play_pair, rate, run, seatings, win_interval
-
-from flinchenv.envs.setup import make_setup
 
 
 class Named(UniformAgent):
@@ -227,7 +227,7 @@ def test_progress_is_told():
 def test_evaluate_meets_random_and_every_rule_bot():
     data = evaluate.evaluate(Lowest(), "flip_it-v0", games=40)
     assert data["agent"] == "lowest" and data["env"] == "flip_it-v0"
-    assert [row["name"] for row in data["opponents"]][0] == "random"
+    assert data["opponents"][0]["name"] == "random"
     assert len(data["opponents"]) == len(evaluate.rivals(make_setup("flip_it-v0")))
     assert data["opponents"][0]["win_rate"] > 0.8
     better = [row for row in data["opponents"] if row["rating"] > data["rating"]]

@@ -15,22 +15,22 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sb3_contrib")
 
+from sb3_contrib.common.maskable.evaluation import evaluate_policy  # noqa: E402
+from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
+
+import flinchenv  # noqa: E402
+from flinchenv.adapters.sb3 import OpponentPool, SeatVecEnv  # noqa: E402
 from flinchenv.agents.checkpoint import load_checkpoint  # noqa: E402
 from flinchenv.agents.load import load  # noqa: E402
 from flinchenv.agents.uniform import UniformAgent  # noqa: E402
+from flinchenv.core.params import RulesError  # noqa: E402
+from flinchenv.envs.setup import make_setup  # noqa: E402
 from flinchenv.experiments import train_maskable_ppo as training  # noqa: E402
 from flinchenv.experiments.curve import measure  # noqa: E402
 from flinchenv.experiments.league import League  # noqa: E402
 from flinchenv.experiments.settings import read_settings  # noqa: E402
 from flinchenv.experiments.state import load_state, newest_state, save_state  # noqa: E402
 from flinchenv.experiments.train_maskable_ppo import Args, main, run  # noqa: E402
-from sb3_contrib.common.maskable.evaluation import evaluate_policy  # noqa: E402
-from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
-
-import flinchenv  # noqa: E402
-from flinchenv.adapters.sb3 import OpponentPool, SeatVecEnv  # noqa: E402
-from flinchenv.core.params import RulesError  # noqa: E402
-from flinchenv.envs.setup import make_setup  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).parent.parent
 GAMES = {  # name: id and rules
@@ -78,8 +78,9 @@ def random_actions(env, rng):
 
 def model_of(env, **changes):
     """An untrained model whose minibatch is the whole rollout."""
-    args = Args(**{"env_id": env.setup.id, "num_envs": env.num_envs, "n_steps": 16, "hidden": (8,)} | changes)
-    return training.make_model(dataclasses.replace(args, batch_size=args.num_envs * args.n_steps), env)
+    n_steps = changes.pop("n_steps", 16)
+    whole = {"num_envs": env.num_envs, "n_steps": n_steps, "batch_size": env.num_envs * n_steps}
+    return training.make_model(Args(hidden=(8,), **whole, **changes), env)
 
 
 def fill_buffer(model, env):
@@ -184,13 +185,13 @@ def test_snapshot_and_restore_replay_the_same_games():
 
 
 class Marked(UniformAgent):
-    """Random play that notes which rows' streams it was asked with."""
+    """Random play that notes each time it is asked."""
 
     def __init__(self, key, log):
         self.key, self.log = key, log
 
     def act(self, observation, action_mask, rng, view=None):
-        self.log.append((self.key, len(observation)))
+        self.log.append(self.key)
         return super().act(observation, action_mask, rng, view)
 
 
@@ -198,21 +199,41 @@ def test_an_episode_has_one_opponent_from_its_deal_to_its_end():
     log, pool = [], OpponentPool()
     for key in range(3):
         pool.add(key, Marked(key, log), 1)
-    env, _ = environment("flip_it-v0", {"num_players": 3}, num_envs=32, opponents=pool)
+    env, _ = environment("flip_it-v0", {"num_players": 3, "max_hands": 4}, num_envs=1, opponents=pool)
     rng = np.random.default_rng(7)
     met = set()
-    for step in range(500):
-        before, asked = env.batch.playing.copy(), len(log)
-        _, _, dones, _ = env.step(random_actions(env, rng))
-        assert np.array_equal(env.batch.playing[~dones], before[~dones])
-        assert {key for key, _ in log[asked:]} <= set(before.tolist()) | set(env.batch.playing.tolist())
-        met |= set(env.batch.playing[dones].tolist())
-        if step == 100:  # a change of the pool waits for the next deals
+    for step in range(1000):
+        log.clear()
+        before = int(env.batch.playing[0])
+        dones = env.step(random_actions(env, rng))[2]
+        after = int(env.batch.playing[0])
+        assert set(log) <= {before, after}
+        assert dones[0] or after == before
+        met.add(before)
+        if step == 501:  # a change of the pool waits for the next deal
             pool.weights[0] = 0
-            pool.add(3, Marked(3, log), 5)
+            pool.add(3, Marked(3, log), 1)
+    assert met == {0, 1, 2, 3}
+    pool.forget({after})
+    assert list(pool.agents) == [1, 2, 3]
+
+
+def test_past_selves_play_on_in_rows_that_began_against_them():
+    pool = OpponentPool()
+    pool.add(0, UniformAgent(), 1)
+    env, _ = environment("flip_it-v0", {"max_hands": 20}, num_envs=32, opponents=pool)
+    rng = np.random.default_rng(7)
+    env.step(random_actions(env, rng))
+    pool.weights[0] = 0
+    pool.add(1, UniformAgent(), 1)
+    while 0 in env.batch.playing:
         pool.forget(set(env.batch.playing.tolist()))
-    assert met == {0, 1, 2, 3} or met == {1, 2, 3}
-    assert 0 not in pool.agents and 0 not in env.batch.playing
+        before = env.batch.playing.copy()
+        dones = env.step(random_actions(env, rng))[2]
+        assert np.array_equal(env.batch.playing[~dones], before[~dones])
+        assert (env.batch.playing[dones] == 1).all()
+    pool.forget(set(env.batch.playing.tolist()))
+    assert list(pool.agents) == [1]
 
 
 def test_the_pool_draws_by_weight():
@@ -451,6 +472,14 @@ def test_a_run_is_not_overwritten_and_not_resumed_with_other_settings(unbroken):
         run(small(unbroken.run))
     with pytest.raises(RulesError, match=r"gamma=0.5 is not allowed: the run in .* has 1.0"):
         run(small(unbroken.run, resume=True, gamma=0.5))
+
+
+def test_a_run_of_another_version_of_the_game_is_not_resumed(unbroken, tmp_path):
+    arrays, facts = newest_state(pathlib.Path(unbroken.run) / "state")
+    facts["card"]["game_version"] += 1
+    save_state(tmp_path / "state", facts["steps"], arrays, facts)
+    with pytest.raises(RulesError, match="checkpoint's game_version"):
+        run(small(tmp_path, resume=True))
 
 
 def test_a_short_run_on_the_tiny_game_beats_random(tmp_path):

@@ -137,7 +137,7 @@ class SeatVecEnv(VecEnv):
         dones = batch.terminated | batch.truncated
         self._episode_returns += rewards
         self._episode_lengths += 1
-        infos = [{} for _ in range(self.num_envs)]
+        infos: list[dict] = [{} for _ in range(self.num_envs)]
         for row in np.flatnonzero(dones):
             infos[row] = self._end_of_episode(row)
         if dones.any():

@@ -36,6 +36,7 @@ def source_stamp():
 
 STAMP = source_stamp()
 
+
 def _names_held(py_func):
     """The full names of the compiled functions in a function's closure, and in theirs."""
     names = []

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .kernel import helper, kernel, routine
-from .rng import GAME, GAMMA, below, mix, stream
+from .rng import GAME, GAMMA, REDRAW, below, mix, stream
 from .spec import FORFEIT, MAX_STEPS, OFFENCE, RUNNING, UNDEALT, UNSET
 
 
@@ -251,9 +251,10 @@ def loops(game):
         params = rules[0]
         for i in range(start, stop):
             s = games[i]
-            s.seed = seeds[i]
+            # A purpose of its own: with the true game's seed the copy must not share its future either.
+            s.rng = stream(np.uint64(seeds[i]), np.uint64(0), REDRAW)
+            s.seed = np.int64(stream(np.uint64(seeds[i]), np.uint64(1), REDRAW) >> np.uint64(1))
             s.episode = 0
-            s.rng = stream(np.uint64(seeds[i]), np.uint64(0), GAME)
             redraw_hidden(s, params, seats, player)
             for p in range(len(seats)):
                 if p != player and s.pending[p] != UNSET:

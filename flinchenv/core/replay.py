@@ -74,7 +74,7 @@ class Replay(NamedTuple):
         for k in range(len(self.actions)):
             self.play(recorder, k)
         if self.final is not None:
-            self._check_outcome(recorder.outcome())
+            _check_outcome(self.final, recorder.outcome(), len(self.actions))
         return recorder
 
     def start(self, game):
@@ -132,13 +132,15 @@ class Replay(NamedTuple):
                 frames.append(_frame(recorder, seat))
         return frames
 
-    def _check_outcome(self, found):
-        if found is None:
-            raise ReplayError(f"final: the game is not over after its {len(self.actions)} actions")
-        for name in OUTCOME:
-            same = _close(self.final[name], found[name]) if name == "returns" else self.final[name] == found[name]
-            if not same:
-                raise ReplayError(f"final: {name} is {self.final[name]!r}, the actions lead to {found[name]!r}")
+
+def _check_outcome(given, found, num_actions):
+    """Refuse an outcome that is not the one found; None is that of a running game."""
+    if found is None:
+        raise ReplayError(f"final: the game is not over after its {num_actions} actions")
+    for name in OUTCOME:
+        same = _close(given[name], found[name]) if name == "returns" else given[name] == found[name]
+        if not same:
+            raise ReplayError(f"final: {name} is {given[name]!r}, the actions lead to {found[name]!r}")
 
 
 def _frame(recorder, seat):
@@ -177,7 +179,8 @@ class Recorder:
     def __init__(self, id, game, rules, seed, episode=0, forfeit=False):
         self.id, self.game, self.rules, self.forfeit = id, game, rules, forfeit
         self.seats = (0,) * rules.num_players
-        self.actions = []
+        self.actions: list = []
+        self.order: list = []
         self._params = kernel_params(rules)
         self._simultaneous = game.simultaneous(rules)
         n, views = len(self.seats), len(self.seats) if self._simultaneous else 1

@@ -15,7 +15,7 @@ HALF = np.uint64(32)  # the shift to a draw's upper half
 LOW = np.uint64(0xFFFFFFFF)  # the mask of its lower half
 
 MAX_SEED = 2**63 - 1
-GAME, AGENT, REPAIR, BOT = (np.uint64(k) for k in (1, 2, 3, 4))  # what a stream is for
+GAME, AGENT, REPAIR, BOT, REDRAW = (np.uint64(k) for k in range(1, 6))  # what a stream is for
 
 
 @helper

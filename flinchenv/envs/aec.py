@@ -148,8 +148,7 @@ class RawAECGame(AECEnv):
             self.infos[self.possible_agents[p]] = {"action_mask": self._mask[0, 0].copy()}
             self._order = [p]
         self._place = 0
-        if self._order:
-            self.agent_selection = self.possible_agents[self._order[0]]
+        self.agent_selection = self.possible_agents[self._order[0] if self._order else 0]
 
     def observe(self, agent):
         """{"observation": int8 (D,), "action_mask": int8 (A,)} of any agent at any time; copies."""
@@ -206,6 +205,7 @@ class RawAECGame(AECEnv):
                     raise
             self._choices[0, seat] = action
         self._finish_round()
+        self._cumulative_rewards = dict.fromkeys(self.possible_agents, 0.0)  # all are told at once
         return self._rewards[0].tolist()
 
     def drop_choices(self):
@@ -278,13 +278,14 @@ class RawAECGame(AECEnv):
         if self._simultaneous:
             games["pending"][0, : self.setup.num_players] = self._choices[0]
         waiting = [[self._cumulative_rewards.get(a, 0.0) for a in self.possible_agents]]
-        return take_snapshot(self.setup, games, waiting)
+        illegal = [[self._offences.get(p, UNSET) for p in range(self.setup.num_players)]]
+        return take_snapshot(self.setup, games, waiting, illegal)
 
     def restore(self, snapshot):
         """Go on from a snapshot of any API of the same id and rules."""
-        self._load(open_snapshot(self.setup, snapshot, 1), snapshot.waiting[0])
+        self._load(open_snapshot(self.setup, snapshot, 1), snapshot.waiting[0], snapshot.illegal[0])
 
-    def _load(self, games, waiting):
+    def _load(self, games, waiting, illegal):
         self._games[:] = games
         self._dealt = True
         pending = games["pending"][0, : self.setup.num_players].tolist()
@@ -299,8 +300,8 @@ class RawAECGame(AECEnv):
             while self._place < len(self._order) and pending[self._order[self._place]] != UNSET:
                 seat = self._order[self._place]
                 self._choices[0, seat] = pending[seat]
-                if pending[seat] == OFFENCE:
-                    self._offences[seat] = OFFENCE
+                if illegal[seat] != UNSET:
+                    self._offences[seat] = int(illegal[seat])
                 self._place += 1
             if self._place < len(self._order):
                 self.agent_selection = self.possible_agents[self._order[self._place]]
@@ -328,7 +329,9 @@ class RawAECGame(AECEnv):
             np.array([check_seed(seed)]), np.zeros(setup.num_actions, np.int8),
         )  # fmt: skip
         other = type(self)(setup, self.render_mode)
-        other._load(games, [self._cumulative_rewards.get(a, 0.0) for a in self.possible_agents])
+        waiting = [self._cumulative_rewards.get(a, 0.0) for a in self.possible_agents]
+        own = [self._offences.get(p, UNSET) if p == seat else UNSET for p in range(setup.num_players)]
+        other._load(games, waiting, own)
         return other
 
     def __getstate__(self):
@@ -387,6 +390,16 @@ class AECGame(RawAECGame):
         """The referee's view, int8 (S,)."""
         self._need_reset("state()")
         return super().state()
+
+    def snapshot(self):
+        """The game as it stands, choices of the running round included; see `Snapshot`."""
+        self._need_reset("snapshot()")
+        return super().snapshot()
+
+    def determinize(self, agent, seed):
+        """A new, independent environment in a state that `agent` cannot tell from this one; see `RawAECGame`."""
+        self._need_reset("determinize()")
+        return super().determinize(agent, seed)
 
     def render(self):
         """The open table as text: returned for "ansi", printed for "human"."""

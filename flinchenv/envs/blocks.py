@@ -20,9 +20,13 @@ class RowBlocks:
 
     def __init__(self, num_rows, threads):
         self.threads = whole("threads", threads, 1, MAX_THREADS)
+        self.num_rows = num_rows
         edges = np.linspace(0, num_rows, min(self.threads, num_rows) + 1).astype(int).tolist()
         self._blocks = list(itertools.pairwise(edges))
         self._pool = concurrent.futures.ThreadPoolExecutor(len(self._blocks)) if len(self._blocks) > 1 else None
+
+    def __reduce__(self):
+        return RowBlocks, (self.num_rows, self.threads)
 
     def run(self, call):
         """`call(start, stop)` over all rows; returns when every block is done."""

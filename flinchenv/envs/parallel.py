@@ -107,7 +107,7 @@ class ParallelGame(ParallelEnv):
         self.agents = self.possible_agents[:] if self._aec._games[0].end_reason == RUNNING else []
 
     def determinize(self, agent, seed):
-        """A new, independent environment in a state that `agent` cannot tell from this one, as `AECGame.determinize`."""
+        """A new, independent environment in a state that `agent` cannot tell from this one; see `RawAECGame`."""
         other = type(self)(self.setup, self.render_mode)
         other.restore(self._aec.determinize(agent, seed).snapshot())
         return other

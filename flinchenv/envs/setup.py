@@ -145,19 +145,22 @@ class Snapshot(NamedTuple):
         id, rules: what they belong to; rules as a hash.
         games: (N,) records, choices of a running round included.
         waiting: (N, P) rewards that agents have earned and not yet been told of (AEC).
+        illegal: (N, P) illegal ids that a running round's choices stand for, UNSET for none (AEC).
     """
 
     id: str
     rules: str
     games: np.ndarray
     waiting: np.ndarray
+    illegal: np.ndarray
 
 
-def take_snapshot(setup, games, waiting=None):
+def take_snapshot(setup, games, waiting=None, illegal=None):
     """A Snapshot of copies."""
-    if waiting is None:
-        waiting = np.zeros((len(games), setup.num_players))
-    return Snapshot(setup.id, rules_hash(setup.rules), games.copy(), np.array(waiting))
+    shape = (len(games), setup.num_players)
+    waiting = np.zeros(shape) if waiting is None else np.array(waiting)
+    illegal = np.full(shape, UNSET) if illegal is None else np.array(illegal)
+    return Snapshot(setup.id, rules_hash(setup.rules), games.copy(), waiting, illegal)
 
 
 def open_snapshot(setup, snapshot, rows):

@@ -283,7 +283,8 @@ class VectorGame:
         """Redraw, in `rows`, all that `player` cannot know, each row from its own seed; then show them.
 
         Others' unrevealed choices are drawn uniformly over their legal ids (a prior, not a posterior), face-up and
-        publicly known cards stay, the generator is redrawn. Use it on copies: `snapshot`, `restore` or `copy_rows` come first.
+        publicly known cards stay, the generator is redrawn. Use it on copies: `snapshot`, `restore` or `copy_rows`
+        come first.
 
         Args:
             rows: row numbers, (K,).

@@ -4,7 +4,6 @@ from ..core.spec import GameSpec, Kernels
 from . import game, observe, rules, show
 
 
-
 def _facts(rules):
     from .counting import count_information_sets
 

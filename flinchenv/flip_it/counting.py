@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 
@@ -31,11 +32,11 @@ def count_information_sets(game, rules):
         for position, histories in level:
             cards = [int(bits).bit_count() for bits in position["guess_cards"][0, : rules.num_players]]
             total += histories * sum(1 + c if c else 1 for c in cards)
-            choices = table.joint_choices(position)
-            tried += len(choices)
+            legal = table.legal_ids(position)
+            tried += math.prod(len(ids) for ids in legal)
             if tried > MAX_TRANSITIONS:
                 return None
-            after = table.after(position, choices)
+            after = table.after(position, np.array(list(itertools.product(*legal)), np.int64))
             running = after[after["end_reason"] == RUNNING]
             for key, at, count in table.distinct(running):
                 known = merged.get(key, (None, 0))
@@ -45,7 +46,7 @@ def count_information_sets(game, rules):
 
 
 class _Table:
-    """Joint choices and what follows from them, on the compiled core."""
+    """Legal ids and what follows from joint choices, on the compiled core."""
 
     def __init__(self, game, rules):
         self.params, self.seats, self.loops = kernel_params(rules), (0,) * rules.num_players, loops(game.kernels)
@@ -58,9 +59,8 @@ class _Table:
         self._advance(games, np.zeros((1, len(self.seats)), np.int64))
         return games
 
-    def joint_choices(self, position):
-        mask = self._advance(position.copy(), None)
-        return np.array(list(itertools.product(*[np.flatnonzero(row) for row in mask[0]])), np.int64)
+    def legal_ids(self, position):
+        return [np.flatnonzero(row) for row in self._advance(position.copy(), None)[0]]
 
     def after(self, position, choices):
         games = np.repeat(position, len(choices))

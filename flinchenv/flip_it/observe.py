@@ -61,11 +61,11 @@ def _table(rules, n):
     consumed = rules.play_cards == "consumed"  # otherwise all seats always hold all of them
     pieces = [
         ("guess_cards", (n, NUM_GUESSES), "set", "public", 1, "each seat's Guess Cards in hand"),
-        ("past_guesses", (k, n, NUM_GUESSES), "onehot", "public", 1, "guesses of the last hands, newest first"),
-        ("play_cards", (n * consumed, NUM_PLAYS), "set", "public", 1, "each seat's Play Cards in hand"),
-        ("past_plays", (k, n, NUM_PLAYS), "onehot", "public", 1, "plays of the last hands, newest first"),
         ("points", (n,), "count", "public", min(most, MOST), "each seat's points, up to 127"),
         ("hands", (), "count", "public", min(last, rules.max_hands, MOST), "finished hands, up to 127"),
+        ("play_cards", (n * consumed, NUM_PLAYS), "set", "public", 1, "each seat's Play Cards in hand"),
+        ("past_guesses", (k, n, NUM_GUESSES), "onehot", "public", 1, "guesses of the last hands, newest first"),
+        ("past_plays", (k, n, NUM_PLAYS), "onehot", "public", 1, "plays of the last hands, newest first"),
     ]
     return [piece for piece in pieces if 0 not in piece[1]]
 
@@ -98,18 +98,18 @@ def fill_observations(s, params, seats, rows):
     for p in range(len(seats)):
         at = put_own(s, params, p, rows[p])
     at = put_views(rows, at, s.guess_cards, seats, NUM_GUESSES)
-    for back in range(1, params.obs_history + 1):
-        row = (s.hands - back) & (MAX_HISTORY - 1)
-        at = put_views_onehot(rows, at, s.past_guess[row], seats, NUM_GUESSES)
-    if params.play_cards == CONSUMED:
-        at = put_views(rows, at, s.play_cards, seats, NUM_PLAYS)
-    for back in range(1, params.obs_history + 1):
-        row = (s.hands - back) & (MAX_HISTORY - 1)
-        at = put_views_onehot(rows, at, s.past_play[row], seats, NUM_PLAYS)
     at = put_views_count(rows, at, s.scores, seats)
     hands = min(s.hands, MOST)
     for p in range(len(seats)):
         rows[p, at] = hands
+    at += 1
+    if params.play_cards == CONSUMED:
+        at = put_views(rows, at, s.play_cards, seats, NUM_PLAYS)
+    plays = at + params.obs_history * len(seats) * NUM_GUESSES
+    for back in range(1, params.obs_history + 1):
+        row = (s.hands - back) & (MAX_HISTORY - 1)
+        at = put_views_onehot(rows, at, s.past_guess[row], seats, NUM_GUESSES)
+        plays = put_views_onehot(rows, plays, s.past_play[row], seats, NUM_PLAYS)
 
 
 @routine
@@ -146,16 +146,16 @@ def put_phase(s, params, observation):
 def put_table(s, params, seats, first, observation, at):
     """All that lies open, seats in clockwise order from `first`."""
     at = put_seats(observation, at, s.guess_cards, first, seats, NUM_GUESSES)
+    at = put_seats_count(observation, at, s.scores, first, seats)
+    at = put_count(observation, at, s.hands)
+    if params.play_cards == CONSUMED:
+        at = put_seats(observation, at, s.play_cards, first, seats, NUM_PLAYS)
+    plays = at + params.obs_history * len(seats) * NUM_GUESSES
     for back in range(1, params.obs_history + 1):
         row = (s.hands - back) & (MAX_HISTORY - 1)
         at = put_seats_onehot(observation, at, s.past_guess[row], first, seats, NUM_GUESSES)
-    if params.play_cards == CONSUMED:
-        at = put_seats(observation, at, s.play_cards, first, seats, NUM_PLAYS)
-    for back in range(1, params.obs_history + 1):
-        row = (s.hands - back) & (MAX_HISTORY - 1)
-        at = put_seats_onehot(observation, at, s.past_play[row], first, seats, NUM_PLAYS)
-    at = put_seats_count(observation, at, s.scores, first, seats)
-    return put_count(observation, at, s.hands)
+        plays = put_seats_onehot(observation, plays, s.past_play[row], first, seats, NUM_PLAYS)
+    return plays
 
 
 @helper

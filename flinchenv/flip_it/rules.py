@@ -23,6 +23,7 @@ import dataclasses
 import itertools
 
 from ..core.params import (
+    RulesError,
     check_rules,
     choice,
     flag,
@@ -43,7 +44,10 @@ def _check_play_values(name, value, rules):
     allowed = "2 to 6 different whole numbers in 0..5, 0 among them"
     if not isinstance(value, (tuple, list)):
         refuse(name, value, allowed)
-    values = tuple(sorted(whole(name, v, 0, MAX_PLAY) for v in value))
+    try:
+        values = tuple(sorted(whole(name, v, 0, MAX_PLAY) for v in value))
+    except RulesError:
+        refuse(name, value, allowed)
     if len(set(values)) != len(values) or not 2 <= len(values) <= 6 or values[0] != 0:
         refuse(name, value, allowed)
     return values
@@ -57,16 +61,20 @@ def _check_guess_max(name, value, rules):
 
 def _check_goal(name, value, rules):
     allowed = '("score", 1..1000000), ("hands", 1..10000) or ("guess_cards_gone", 0)'
+    given = value
     if isinstance(value, str):
         try:
             value = _parse_goal(value)
         except ValueError:
-            refuse(name, value, allowed)
+            refuse(name, given, allowed)
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        refuse(name, value, allowed)
+        refuse(name, given, allowed)
     kind, number = value
     low, high = {"score": (1, 10**6), "hands": (1, 10**4)}.get(kind if isinstance(kind, str) else "", (0, 0))
-    return (one_of(name, kind, GOALS), whole(name, number, low, high))
+    try:
+        return (one_of(name, kind, GOALS), whole(name, number, low, high))
+    except RulesError:
+        refuse(name, given, allowed)
 
 
 def _parse_goal(text):

@@ -10,8 +10,9 @@ import random
 import sys
 from pathlib import Path
 
-import flinchenv
 import numpy as np
+
+import flinchenv
 
 FOLDER = Path(__file__).parent
 CASES = {id: (id, {}) for id in flinchenv.list_envs()}
@@ -35,13 +36,14 @@ def playthrough(name):
     env.reset(seed=SEED)
     while env.agents and len(lines) < MAX_LINES:
         agent = env.agent_selection
-        observation, _, over, cut, info = env.last()
+        observation, _, over, cut, _ = env.last()
         if over or cut:
             env.step(None)
             continue
-        seen = b"".join(
-            part.tobytes() for a in env.possible_agents for part in env.observe(a).values()
-        ) + env.state().tobytes()
+        seen = (
+            b"".join(part.tobytes() for a in env.possible_agents for part in env.observe(a).values())
+            + env.state().tobytes()
+        )
         action = rng.choice(np.flatnonzero(observation["action_mask"]).tolist())
         env.step(action)
         paid = " ".join(f"{env.rewards[a]:+.2f}" for a in env.possible_agents)

@@ -6,10 +6,10 @@ import random
 
 import numpy as np
 import pytest
-from table import Table, guesses, plays, plays_for
 
 import flinchenv
 from flinchenv.flip_it.rules import FlipItRules
+from table import Table, guesses, plays, plays_for
 
 SPOTS = {
     2: {0: 4, 1: 3, 2: 2, 8: 2, 9: 3, 10: 4},

@@ -108,7 +108,7 @@ class Args:
     max_steps: int = integer(0, 0, MAX_STEPS, "rounds after which a game is truncated; 0 for no cap")
     # the run
     seed: int = integer(0, 0, 2**31 - 1, "of the network, the minibatches, the actions and the deals")
-    total_steps: int = integer(1_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; rounded up to whole updates")
+    total_steps: int = integer(2_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; rounded up to whole updates")
     run: str = checked("", check_text, "a folder that can be written", "the run's folder; '' is runs/<env_id>-<seed>")
     resume: bool = flag(False, "go on from the folder's newest state, if there is one")
     save_every: int = integer(10, 1, 10**6, "updates between saved states")

@@ -113,7 +113,7 @@ def every_step(env, seed, steps):
     rng, seen = np.random.default_rng(seed), 0
     env.reset(seed=seed)
     while seen < steps:
-        for agent in env.agent_iter():
+        for _ in env.agent_iter():
             for other in env.possible_agents:
                 assert env.observation_space(other).contains(env.observe(other)), other
                 if other in env.infos:

@@ -36,6 +36,9 @@ def source_stamp():
 
 STAMP = source_stamp()
 
+if numba.config.DISABLE_JIT:
+    np.seterr(over="ignore")  # uint64 wraps by design; compiled code does so silently
+
 
 def _names_held(py_func):
     """The full names of the compiled functions in a function's closure, and in theirs."""
@@ -77,7 +80,7 @@ try:
                 raise ValueError("damaged cache file")
             return pickle.loads(data[32:])
 
-    class _KernelCache(FunctionCache):
+    class _Cache(FunctionCache):
         """numba's cache, fresh for one `STAMP` only, and never fatal."""
 
         def __init__(self, py_func):
@@ -101,6 +104,8 @@ try:
                 super().save_overload(sig, data)
             except OSError:
                 self.disable()
+
+    _KernelCache: type | None = _Cache
 
 except ImportError:  # another numba has moved its private cache classes
     _KernelCache = None

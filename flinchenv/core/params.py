@@ -10,6 +10,7 @@ import difflib
 import functools
 import hashlib
 import json
+from typing import Any
 
 import numpy as np
 
@@ -195,19 +196,20 @@ def parse_rule(rules_type, name, text):
 @functools.cache
 def _params_dtype(rules_type, extra):
     plain = [f.name for f in dataclasses.fields(rules_type) if f.metadata["kind"].encode]
-    columns = [(name, np.int32) for name in plain]
+    columns: list[tuple] = [(name, np.int32) for name in plain]
     columns += [(name, np.int32, shape) if shape else (name, np.int32) for name, shape in extra]
     return np.dtype((np.record, columns)), plain
 
 
-def kernel_params(rules):
+def kernel_params(rules: Any):
     """The rules as kernels read them: a one-element record array of int32.
 
     Plain fields stand under their own names, choices as their index; `rules.kernel_values()` adds the rest.
     """
     extra = rules.kernel_values()
     shapes = tuple((name, np.shape(value)) for name, value in extra.items())
-    dtype, plain = _params_dtype(type(rules), shapes)
+    rules_type: Any = type(rules)
+    dtype, plain = _params_dtype(rules_type, shapes)
     params = np.zeros(1, dtype)
     for f in dataclasses.fields(rules):
         if f.name in plain:

@@ -94,7 +94,8 @@ def game_dtype(max_players, fields):
 
 def _without_gaps(dtype):
     """The aligned dtype with its gaps as fields, so that copies are equal byte for byte and `tobytes` is a hash."""
-    fields, end = [], 0
+    fields: list[tuple] = []
+    end = 0
     for name in dtype.names:
         kind, start = dtype.fields[name][:2]
         if start > end:

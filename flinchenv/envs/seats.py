@@ -197,7 +197,7 @@ class SeatBatch:
             agent = setup.agents[self.seats[row]]
             message = illegal_message(setup, agent, int(chosen[row]), self.action_mask[row])
             raise ValueError(message if self.num_envs == 1 else f"row {row}, {message}")
-        for row in np.flatnonzero(illegal):
+        for row in np.flatnonzero(illegal).tolist():
             if setup.illegal_action == "forfeit":
                 chosen[row] = OFFENCE
             else:

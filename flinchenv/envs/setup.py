@@ -90,23 +90,26 @@ def make_setup(id, rules=None, rule_overrides=None, illegal_action="raise", max_
     if max_steps is not None:
         max_steps = whole("max_steps", max_steps, 1, MAX_STEPS)
     rules = make_rules(game.Rules, game.presets, env_spec.preset, rules, rule_overrides)
-    return Setup(*_facts(env_spec.id, rules), illegal_action=illegal_action, max_steps=max_steps or 0)
+    return _plain_setup(env_spec.id, rules)._replace(illegal_action=illegal_action, max_steps=max_steps or 0)
 
 
 @functools.lru_cache(maxsize=256)
-def _facts(id, rules):
+def _plain_setup(id, rules):
+    """A Setup with the default options; compiled loops and tables are shared by all that are alike."""
     game = registry.spec(id).game_spec
-    return (
-        id,
-        game,
-        rules,
-        kernel_params(rules),
-        (0,) * rules.num_players,
-        game.layout(rules),
-        game.state_layout(rules),
-        game.num_actions(rules),
-        game.simultaneous(rules),
-        loops(game.kernels),
+    return Setup(
+        id=id,
+        game=game,
+        rules=rules,
+        params=kernel_params(rules),
+        seats=(0,) * rules.num_players,
+        layout=game.layout(rules),
+        state_layout=game.state_layout(rules),
+        num_actions=game.num_actions(rules),
+        simultaneous=game.simultaneous(rules),
+        loops=loops(game.kernels),
+        illegal_action=ILLEGAL_ACTION[0],
+        max_steps=0,
     )
 
 

@@ -338,9 +338,9 @@ class VectorGame:
             counters = RowStreams(check_seed(seed) + np.arange(n), np.zeros(n), BOT).counters
         result = Rollout(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, self.num_players), np.float32))
         if policy == "random":
-            loop, extra = setup.loops.rollout, ()
-        elif hasattr(policy, "py_func") or callable(policy):
-            loop, extra = setup.loops.rollout_policy, (policy, np.zeros((n, setup.num_actions), np.int8))
+            loop, extra = setup.loops.rollout, []
+        elif hasattr(policy, "py_func"):
+            loop, extra = setup.loops.rollout_policy, [policy, np.zeros((n, setup.num_actions), np.int8)]
         else:
             refuse("policy", policy, "'random' or a function compiled by numba")
         self._blocks.run(
@@ -361,6 +361,6 @@ class VectorGame:
         return {"setup": self.setup, "options": (self.num_envs, self._blocks.threads, str(self.dtype)), "games": kept}
 
     def __setstate__(self, state):
-        self.__init__(state["setup"], *state["options"])
+        VectorGame.__init__(self, state["setup"], *state["options"])
         if state["games"] is not None:
             self.restore(state["games"])

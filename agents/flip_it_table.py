@@ -45,7 +45,7 @@ def look(setup, observation):
     def field(name, shape, default=0.0):
         if name not in names:
             return np.broadcast_to(default, (rows, *shape))
-        return observation[:, setup.layout[name].slice].reshape(rows, *shape).astype(float)
+        return observation[:, setup.layout[name].entries].reshape(rows, *shape).astype(float)
 
     every_play = np.isin(np.arange(NUM_PLAYS), setup.rules.play_values).astype(float)
     return Look(

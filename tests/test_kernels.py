@@ -194,11 +194,17 @@ def _nth(x, k):
     return bits.nth_bit(x, k)
 
 
-def test_nth_bit_finds_every_member():
+@njit(_nrt=False)
+def _nth_anywhere(x, k):
+    return bits.nth_bit_anywhere(x, k)
+
+
+@pytest.mark.parametrize("nth", [_nth, _nth_anywhere])
+def test_nth_bit_finds_every_member(nth):
     rng = np.random.default_rng(0)
     for x in [1, 2**31, 2**32 - 1, *rng.integers(1, 2**32, 200).tolist()]:
         members = [k for k in range(32) if x >> k & 1]
-        assert [_nth(x, k) for k in range(len(members))] == members
+        assert [nth(x, k) for k in range(len(members))] == members
 
 
 def test_plain_python_gives_the_same_game():

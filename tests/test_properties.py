@@ -613,8 +613,7 @@ def test_determinize_keeps_all_that_the_agent_knows(options):
                 "spent",
                 "play",
                 "scores",
-                "past_guess",
-                "past_play",
+                "past",
                 "win_pile",
             ):
                 assert np.array_equal(mine[field], his[field]), field

@@ -7,13 +7,16 @@ with NUMBA_BOUNDSCHECK=1 or NUMBA_DISABLE_JIT=1 they are plain loops.
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 from numba import config, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .kernel import helper
 
 MOST = 127  # the largest count an int8 entry can show
-WORD = 64
+WORD = 64  # bits
+VECTOR = 32  # entries a store; 64 is no faster, since rows begin anywhere and such a store spans two lines
 
 # The position of the k-th set bit of a byte b, at 8 * b + k.
 _BIT_OF_BYTE = np.zeros(8 * 256, np.int8)
@@ -105,8 +108,8 @@ def _pick(builder, entries, indices):
 
 def _pieces(width):
     """(start, size) of stores that cover `width` entries exactly; sizes are powers of two, the last may overlap."""
-    pieces = [(start, WORD) for start in range(0, width - WORD + 1, WORD)]
-    left = width % WORD
+    pieces = [(start, VECTOR) for start in range(0, width - VECTOR + 1, VECTOR)]
+    left = width % VECTOR
     if left:
         size = 1 << (left - 1).bit_length()  # at least `left`
         if size > width:
@@ -286,11 +289,39 @@ else:
 
 
 @helper
-def nth_bit(x, k):
-    """The position of the k-th set bit (from 0) among the lower 32; k must be less than `count_bits(x)`."""
+def nth_bit_anywhere(x, k):
+    """As `nth_bit`, on any processor."""
     byte = (k >= count_bits(x & 0xFF)) + (k >= count_bits(x & 0xFFFF)) + (k >= count_bits(x & 0xFFFFFF))
     k -= count_bits(x & ((1 << 8 * byte) - 1))
     return 8 * byte + _BIT_OF_BYTE[(x >> 8 * byte & 0xFF) * 8 + k]
+
+
+def _deposits_bits_fast():
+    """Whether the processor numba compiles for has a quick PDEP; AMD's before Zen 3 have a slow one."""
+    if config.DISABLE_JIT or config.CPU_NAME or config.CPU_FEATURES:
+        return False
+    slow = ("bdver4", "znver1", "znver2")
+    return get_host_cpu_features().get("bmi2", False) and get_host_cpu_name() not in slow
+
+
+if _deposits_bits_fast():
+
+    @intrinsic
+    def nth_bit(typingctx, x, k):
+        """The position of the k-th set bit (from 0) among the lower 32; k must be less than `count_bits(x)`."""
+
+        def codegen(context, builder, sig, args):
+            int32 = ir.IntType(32)
+            x, k = (builder.trunc(arg, int32) for arg in args)
+            kind = ir.FunctionType(int32, [int32, int32])
+            deposit = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pdep.32")
+            bit = builder.call(deposit, [builder.shl(int32(1), k), x])
+            return builder.zext(builder.cttz(bit, ir.IntType(1)(0)), ir.IntType(64))
+
+        return types.int64(types.int64, types.int64), codegen
+
+else:
+    nth_bit = nth_bit_anywhere
 
 
 @helper
@@ -300,9 +331,15 @@ def nth_bit_of_byte(x, k):
 
 
 @helper
+def one_bit(value):
+    """The set of one value, or the empty set for a negative one."""
+    return (1 << value) if value >= 0 else 0
+
+
+@helper
 def put_onehot(row, at, value, width):
     """Write `width` entries, 1 at `value`, all zero for a negative value."""
-    return put_bits(row, at, (1 << value) if value >= 0 else 0, width)
+    return put_bits(row, at, one_bit(value), width)
 
 
 @helper

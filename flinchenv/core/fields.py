@@ -12,12 +12,13 @@ class Field(NamedTuple):
 
     Attributes:
         name: what it is called in tables and in `decode`.
-        start, size: where it stands in the flat vector.
+        start, size: its first entry in the flat vector and how many it has.
         shape: how its entries are arranged, C order.
         encoding: "set" (1 for each member), "onehot" (last axis, all zero = none), "flag" or "count" (clipped).
         visibility: "own", "public", "belief" (worked out from what was seen) or "oracle" (the referee alone).
         high: the largest value an entry can take; the smallest is 0.
         meaning: one line for a reader.
+        gap: entries of another field between one run along the last axis and the next.
     """
 
     name: str
@@ -28,14 +29,18 @@ class Field(NamedTuple):
     visibility: str
     high: int
     meaning: str
+    gap: int = 0
 
     @property
-    def slice(self):
-        return slice(self.start, self.start + self.size)
+    def entries(self):
+        """(size,) int: where its entries stand; `vectors[..., field.entries].reshape(-1, *field.shape)`."""
+        width = self.shape[-1] if self.shape else 1
+        runs = self.start + np.arange(self.size // width) * (width + self.gap)
+        return np.add.outer(runs, np.arange(width)).ravel()
 
 
 class Layout(NamedTuple):
-    """All fields of one vector, in order and without gaps."""
+    """All fields of one vector; together they cover it exactly."""
 
     fields: tuple
     size: int
@@ -48,32 +53,45 @@ class Layout(NamedTuple):
 
     def high(self):
         """(D,) int8: the largest value of each entry, for spaces and for scaling inputs."""
-        return np.concatenate([np.full(f.size, f.high, np.int8) for f in self.fields])
+        high = np.zeros(self.size, np.int8)
+        for field in self.fields:
+            high[field.entries] = field.high
+        return high
 
     def decode(self, vector):
         """{name: value}: a set as a sorted list, a onehot as int or None, counts as ints; nested as `shape` says."""
-        return {f.name: _decode(np.asarray(vector)[f.slice].reshape(f.shape), f) for f in self.fields}
+        vector = np.asarray(vector)
+        return {f.name: _decode(vector[f.entries].reshape(f.shape), f) for f in self.fields}
 
     def table(self):
         """The layout as a Markdown table."""
         rows = ["| entries | name | shape | encoding | seen by | max | meaning |"]
         rows.append("|---|---|---|---|---|---|---|")
         for f in self.fields:
-            last = f.start + f.size - 1
+            last = int(f.entries[-1])
             span = f"{f.start}" if f.size == 1 else f"{f.start}-{last}"
+            if f.gap:
+                span += f", {f.shape[-1]} of every {f.shape[-1] + f.gap}"
             shape = "x".join(map(str, f.shape))
             rows.append(f"| {span} | {f.name} | {shape} | {f.encoding} | {f.visibility} | {f.high} | {f.meaning} |")
         return "\n".join(rows)
 
 
 def make_layout(pieces):
-    """A Layout from (name, shape, encoding, visibility, high, meaning) in the order in which they are written."""
+    """A Layout from (name, shape, encoding, visibility, high, meaning), in the order in which they are written.
+
+    A list of pieces, alike in all but their last axis, is written run by run: one of each in turn.
+    """
     fields, start = [], 0
-    for name, shape, encoding, visibility, high, meaning in pieces:
-        size = int(np.prod(shape))
-        assert visibility in VISIBILITIES
-        fields.append(Field(name, start, size, shape, encoding, visibility, high, meaning))
-        start += size
+    for piece in pieces:
+        group = piece if isinstance(piece, list) else [piece]
+        together = sum(shape[-1] if shape else 1 for _, shape, *_ in group)
+        for name, shape, encoding, visibility, high, meaning in group:
+            assert visibility in VISIBILITIES
+            width, size = shape[-1] if shape else 1, int(np.prod(shape))
+            fields.append(Field(name, start, size, shape, encoding, visibility, high, meaning, together - width))
+            start += width
+        start += sum(int(np.prod(shape)) for _, shape, *_ in group) - together
     return Layout(tuple(fields), start)
 
 

@@ -28,6 +28,12 @@ class Loops(NamedTuple):
 
 
 @helper
+def rows(start, stop):
+    """Row numbers start..stop-1, unsigned, so that no index is tested for counting from the end."""
+    return range(np.uint64(start), np.uint64(stop))
+
+
+@helper
 def forfeit(s, seats, rewards):
     """End the game for all: the k offenders get -1 and the others share +k; if all offend, 0 each."""
     n = len(seats)
@@ -86,9 +92,13 @@ def loops(game):
         else:
             apply_actions(s, params, seats, rewards)
         s.steps += 1
+        paid = False
         for p in range(len(seats)):
             s.pending[p] = UNSET
-            s.returns[p] += rewards[p]
+            paid |= rewards[p] != 0
+        if paid:  # seldom, and adding zeros would cost a tenth of a round
+            for p in range(len(seats)):
+                s.returns[p] += rewards[p]
         if s.end_reason == RUNNING and max_steps > 0 and s.steps >= max_steps:
             s.end_reason = MAX_STEPS
             s.truncated = 1
@@ -131,7 +141,7 @@ def loops(game):
         `asked` is (N, P), or (N, 0) where nobody wants it.
         """
         params = rules[0]
-        for i in range(start, stop):
+        for i in rows(start, stop):
             if not active[i]:
                 continue
             s = games[i]
@@ -160,7 +170,7 @@ def loops(game):
     def observe(games, rules, seats, start, stop, observation, action_mask, asked, current_player):
         """Write observations, masks and who is asked, without touching the games; rows start..stop-1."""
         params = rules[0]
-        for i in range(start, stop):
+        for i in rows(start, stop):
             current_player[i] = games[i].current_player
             fill_row(games[i], params, seats, observation[i], action_mask[i], asked[i])
 
@@ -188,7 +198,7 @@ def loops(game):
             returns: float32 (N, P), added to: all rewards paid.
         """
         params = rules[0]
-        for i in range(start, stop):
+        for i in rows(start, stop):
             s = games[i]
             for _ in range(num_steps):
                 if s.end_reason != RUNNING:
@@ -211,7 +221,7 @@ def loops(game):
         `masks` is int8 (N, A), scratch space. An action outside the mask forfeits the game.
         """
         params = rules[0]
-        for i in range(start, stop):
+        for i in rows(start, stop):
             s = games[i]
             mask = masks[i]
             for _ in range(num_steps):
@@ -238,10 +248,10 @@ def loops(game):
     @kernel
     def all_legal(actions, action_mask):
         """Whether every action stands in its mask."""
-        for i in range(len(actions)):
+        for i in rows(0, len(actions)):
             for k in range(actions.shape[1]):
-                action = actions[i, k]
-                if action < 0 or action >= action_mask.shape[2] or action_mask[i, k, action] == 0:
+                action = np.uint64(actions[i, k])  # a negative one becomes a large one
+                if action >= np.uint64(action_mask.shape[2]) or action_mask[i, k, action] == 0:
                     return False
         return True
 
@@ -249,7 +259,7 @@ def loops(game):
     def determinize(games, rules, seats, start, stop, player, seeds, mask):
         """Give each row a generator of its own and redraw what `player` cannot know, pending choices included."""
         params = rules[0]
-        for i in range(start, stop):
+        for i in rows(start, stop):
             s = games[i]
             # A purpose of its own: with the true game's seed the copy must not share its future either.
             s.rng = stream(np.uint64(seeds[i]), np.uint64(0), REDRAW)

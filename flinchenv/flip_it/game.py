@@ -6,7 +6,7 @@ is 6 * g + v. A seat that has no Guess Card left has no guess: it sends guess 0,
 
 import numpy as np
 
-from ..core.bits import count_bits, nth_bit, nth_bit_of_byte, put_bits, put_pairs
+from ..core.bits import count_bits, nth_bit, nth_bit_of_byte, one_bit, put_bits, put_pairs
 from ..core.kernel import helper, routine
 from ..core.rewards import mark_leaders, pay_margin, pay_places
 from ..core.rng import GAMMA, HALF, LOW, below, mix, scale_down
@@ -54,8 +54,7 @@ GAME = game_dtype(
         ("hands", np.int32),  # finished hands
         ("phase", np.int32),
         ("won", np.int8, (MAX_PLAYERS,)),  # who won the last finished hand
-        ("past_guess", np.int8, (MAX_HISTORY, MAX_PLAYERS)),  # finished hand h stands in row h % MAX_HISTORY
-        ("past_play", np.int8, (MAX_HISTORY, MAX_PLAYERS)),
+        ("past", np.int32, (MAX_HISTORY, MAX_PLAYERS)),  # hand h in row h % MAX_HISTORY: the phased ids chosen, as bits
         ("gains", np.int32, (MAX_PLAYERS,)),  # points won in the last hand that had a winner
         ("spent", np.int32, (MAX_PLAYERS,)),  # bit g: Guess Card g was discarded (PA5)
         ("win_pile", np.int8, (MAX_PLAYERS, NUM_GUESSES)),  # how many of each Guess Card
@@ -75,8 +74,7 @@ def deal(s, params, seats):
         s.gains[p] = 0
         s.won[p] = 0
     s.win_pile[:] = 0
-    s.past_guess[:] = NONE
-    s.past_play[:] = NONE
+    s.past[:] = 0
     s.hands = 0
     s.phase = GUESSING
     s.current_player = 0
@@ -189,7 +187,7 @@ def settle_hand(s, params, seats, rewards):
     if params.play_cards == CONSUMED:
         consume_play_cards(s, params, len(seats))
     remember_hand(s, seats)
-    s.end_reason = find_end(s, params, seats)
+    s.end_reason = find_end(s, params, seats, num_winners > 0 or params.loser_guess == DISCARD)
     if s.end_reason == RUNNING:
         s.phase = GUESSING
         s.current_player = next_with_guess_cards(s, seats, np.int64(0)) if params.actions == PHASED else 0
@@ -311,24 +309,28 @@ def remember_hand(s, seats):
     row = s.hands & (MAX_HISTORY - 1)
     packed = np.uint64(1)
     for p in range(len(seats)):
-        s.past_guess[row, p] = s.guess[p]
-        s.past_play[row, p] = s.play[p]
+        s.past[row, p] = 1 << PLAY + s.play[p] | one_bit(s.guess[p])
         packed = (packed << np.uint64(8)) | np.uint64((s.guess[p] + 1) << 3 | s.play[p])
         s.guess[p] = NONE
         s.play[p] = NONE
-    s.history = mix(s.history + GAMMA) ^ packed
+    s.history = (s.history ^ packed) * GAMMA
+    s.history ^= s.history >> HALF
     s.hands += 1
     s.length = s.hands
 
 
 @helper
-def find_end(s, params, seats):
-    """The reason why the game ends after this hand, tested in the binding order, or RUNNING."""
+def find_end(s, params, seats, cards_moved):
+    """The reason why the game ends after this hand, tested in the binding order, or RUNNING.
+
+    Where no card has moved nobody can have reached a score or run out of cards: those need no look.
+    """
     empty = 0
     most = 0
-    for p in range(len(seats)):
-        empty += s.guess_cards[p] == 0
-        most = max(most, s.scores[p])
+    if cards_moved:
+        for p in range(len(seats)):
+            empty += s.guess_cards[p] == 0
+            most = max(most, s.scores[p])
     if params.goal_kind == GOAL_SCORE and most >= params.goal_number:
         return GOAL
     if params.goal_kind == GOAL_HANDS and s.hands >= params.goal_number:

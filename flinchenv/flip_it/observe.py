@@ -14,7 +14,6 @@ from ..core.bits import (
     put_seats_onehot,
     put_views,
     put_views_count,
-    put_views_onehot,
 )
 from ..core.fields import make_layout
 from ..core.kernel import helper, routine
@@ -24,14 +23,15 @@ from .game import (
     JOINT,
     MAX_HISTORY,
     NUM_GUESSES,
+    NUM_PHASED,
     NUM_PLAYS,
-    PHASED,
     PLAYING,
     SEQUENTIAL,
 )
 from .rules import most_points
 
-PHASES = ("guess", "play", "over")
+OVER = PLAYING + 1  # shown as a phase
+NUM_PHASES = OVER + 1
 
 
 _PHASE = ("phase", (3,), "onehot", "public", 1, "guess, play, over")
@@ -64,10 +64,12 @@ def _table(rules, n):
         ("points", (n,), "count", "public", min(most, MOST), "each seat's points, up to 127"),
         ("hands", (), "count", "public", min(last, rules.max_hands, MOST), "finished hands, up to 127"),
         ("play_cards", (n * consumed, NUM_PLAYS), "set", "public", 1, "each seat's Play Cards in hand"),
+    ]
+    past = [
         ("past_guesses", (k, n, NUM_GUESSES), "onehot", "public", 1, "guesses of the last hands, newest first"),
         ("past_plays", (k, n, NUM_PLAYS), "onehot", "public", 1, "plays of the last hands, newest first"),
     ]
-    return [piece for piece in pieces if 0 not in piece[1]]
+    return [piece for piece in pieces if 0 not in piece[1]] + ([past] if k else [])
 
 
 def _flips(rules, n):
@@ -82,7 +84,10 @@ def _flips(rules, n):
 @routine
 def fill_observation(s, params, seats, player, observation):
     """Write what `player` sees now. Nothing of the others' running choices is read but public flips."""
-    at = put_own(s, params, player, observation)
+    if params.actions == JOINT:
+        at = put_count(observation, 0, is_over(s))
+    else:
+        at = put_own(s, player, observation)
     at = put_table(s, params, seats, player, observation, at)
     if params.flip_order == SEQUENTIAL:
         put_flips(s, seats, player, observation, at)
@@ -94,9 +99,15 @@ def fill_observations(s, params, seats, rows):
 
     For simultaneous flips only; a turn-based game asks one seat at a time.
     """
-    at = 0
-    for p in range(len(seats)):
-        at = put_own(s, params, p, rows[p])
+    if params.actions == JOINT:
+        over = is_over(s)
+        at = 1
+        for p in range(len(seats)):
+            rows[p, 0] = over
+    else:
+        at = NUM_PHASES + NUM_GUESSES
+        for p in range(len(seats)):
+            put_own(s, p, rows[p])
     at = put_views(rows, at, s.guess_cards, seats, NUM_GUESSES)
     at = put_views_count(rows, at, s.scores, seats)
     hands = min(s.hands, MOST)
@@ -105,18 +116,17 @@ def fill_observations(s, params, seats, rows):
     at += 1
     if params.play_cards == CONSUMED:
         at = put_views(rows, at, s.play_cards, seats, NUM_PLAYS)
-    plays = at + params.obs_history * len(seats) * NUM_GUESSES
     for back in range(1, params.obs_history + 1):
-        row = (s.hands - back) & (MAX_HISTORY - 1)
-        at = put_views_onehot(rows, at, s.past_guess[row], seats, NUM_GUESSES)
-        plays = put_views_onehot(rows, plays, s.past_play[row], seats, NUM_PLAYS)
+        at = put_views(rows, at, s.past[(s.hands - back) & (MAX_HISTORY - 1)], seats, NUM_PHASED)
 
 
 @routine
 def fill_state(s, params, seats, state):
     """Write the referee's view; guesses appear once all have guessed, or in turn under sequential flips."""
-    at = put_phase(s, params, state)
-    if params.actions == PHASED:
+    if params.actions == JOINT:
+        at = put_count(state, 0, is_over(s))
+    else:
+        at = put_onehot(state, 0, OVER if is_over(s) else s.phase, NUM_PHASES)
         at = put_seats_onehot(state, at, s.guess, 0, seats, NUM_GUESSES)
     at = put_table(s, params, seats, 0, state, at)
     if params.flip_order == SEQUENTIAL:
@@ -124,22 +134,16 @@ def fill_state(s, params, seats, state):
 
 
 @helper
-def put_own(s, params, player, observation):
-    """The phase and the seat's own guess, the start of its observation."""
-    at = put_phase(s, params, observation)
-    if params.actions == JOINT:
-        return at
+def put_own(s, player, observation):
+    """The phase and the seat's own guess, the start of its observation; joint actions know no phases but the end."""
+    at = put_onehot(observation, 0, OVER if is_over(s) else s.phase, NUM_PHASES)
     return put_onehot(observation, at, s.guess[player] if s.phase == PLAYING else -1, NUM_GUESSES)
 
 
 @helper
-def put_phase(s, params, observation):
-    """The phase, or the end alone where there are none; a game cut short by a cap does not show as over."""
-    over = s.end_reason != RUNNING and not s.truncated
-    if params.actions == JOINT:
-        observation[0] = over
-        return 1
-    return put_onehot(observation, 0, 2 if over else s.phase, 3)
+def is_over(s):
+    """Whether the game shows as over; one cut short by a cap does not."""
+    return s.end_reason != RUNNING and s.truncated == 0
 
 
 @helper
@@ -150,12 +154,9 @@ def put_table(s, params, seats, first, observation, at):
     at = put_count(observation, at, s.hands)
     if params.play_cards == CONSUMED:
         at = put_seats(observation, at, s.play_cards, first, seats, NUM_PLAYS)
-    plays = at + params.obs_history * len(seats) * NUM_GUESSES
     for back in range(1, params.obs_history + 1):
-        row = (s.hands - back) & (MAX_HISTORY - 1)
-        at = put_seats_onehot(observation, at, s.past_guess[row], first, seats, NUM_GUESSES)
-        plays = put_seats_onehot(observation, plays, s.past_play[row], first, seats, NUM_PLAYS)
-    return plays
+        at = put_seats(observation, at, s.past[(s.hands - back) & (MAX_HISTORY - 1)], first, seats, NUM_PHASED)
+    return at
 
 
 @helper

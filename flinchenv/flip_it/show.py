@@ -45,6 +45,12 @@ def _cards(bits):
     return " ".join(str(k) for k in range(NUM_GUESSES) if bits >> k & 1) or "none"
 
 
+def _choices(past):
+    """(guess or None, play) out of a past hand's bits."""
+    guesses = [g for g in range(NUM_GUESSES) if past >> g & 1]
+    return (guesses[0] if guesses else None), int(past >> PLAY).bit_length() - 1
+
+
 def render_text(s, rules, viewer=None):
     """The table as text.
 
@@ -56,14 +62,14 @@ def render_text(s, rules, viewer=None):
     if s.end_reason != RUNNING:
         names = ", ".join(f"player_{p}" for p in range(rules.num_players) if s.winners[p])
         lines = [f"over after {s.hands} hands: {END_REASONS[s.end_reason]}; won by {names or 'nobody'}"]
-    row = (s.hands - 1) % len(s.past_guess)
+    last = [_choices(s.past[(s.hands - 1) % len(s.past), p]) for p in range(rules.num_players)]
     for p in range(rules.num_players):
         line = f"player_{p}  points {s.scores[p]}  guess cards {_cards(s.guess_cards[p])}"
         if rules.play_cards == "consumed":
             line += f"  play cards {_cards(s.play_cards[p])}"
         if s.hands:
-            last = s.past_guess[row, p]
-            line += f"  last: guess {last if last >= 0 else 'none'} play {s.past_play[row, p]}"
+            guess, play = last[p]
+            line += f"  last: guess {'none' if guess is None else guess} play {play}"
             line += f" +{s.gains[p]}" if s.won[p] else ""
         if s.guess[p] >= 0:
             line += f"  set aside {s.guess[p] if viewer in (None, p) else '?'}"
@@ -71,6 +77,5 @@ def render_text(s, rules, viewer=None):
             line += f"  flipped {s.play[p]}"
         lines.append(line)
     if s.hands:
-        total = sum(int(s.past_play[row, p]) for p in range(rules.num_players))
-        lines.insert(1, f"last total {total}")
+        lines.insert(1, f"last total {sum(play for _, play in last)}")
     return "\n".join(lines)

@@ -91,8 +91,8 @@ def save_checkpoint(path, tensors, card):
     card["sha256"] = hashlib.sha256(weights).hexdigest()
     card["card_sha256"] = _card_sum(card)
     text = json.dumps(card, indent=1, allow_nan=False) + "\n"
-    _write(stem + WEIGHTS, weights)
-    _write(stem + CARD, text.encode())
+    write_whole(stem + WEIGHTS, weights)
+    write_whole(stem + CARD, text.encode())
 
 
 def load_checkpoint(path):
@@ -215,8 +215,8 @@ def _read(file):
         _damaged(file, error.strerror or error)
 
 
-def _write(file, data):
-    """Put `data` at `file` in one move: a reader sees the old file or the new one."""
+def write_whole(file, data):
+    """Put the bytes `data` at `file` in one move, making its folder: a reader sees the old file or the new one."""
     folder, name = os.path.split(os.path.abspath(file))
     os.makedirs(folder, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)

@@ -34,7 +34,7 @@ FAMILIES = {  # game: {the word before the colon: Family}
 }
 
 
-def load(name, env=None):
+def load(name, env=None, any_rules=False):
     """An agent by its name.
 
     Args:
@@ -42,6 +42,7 @@ def load(name, env=None):
             either of its files.
         env: the game and rules to play: an id, a `Setup`, or an env; None for agents that need none. A checkpoint
             without env plays what its card names.
+        any_rules: let a checkpoint play rules other than those it was trained for, where the layout allows.
 
     Raises:
         ValueError: an unknown name, a name that needs an env, or a checkpoint that is damaged or made for another game.
@@ -56,7 +57,7 @@ def load(name, env=None):
     if any(word in families for families in FAMILIES.values()):
         return _load_family(name, word, number, setup)
     if _is_path(name):
-        return _load_network(name, setup)
+        return _load_network(name, setup, any_rules)
     refuse("agent", name, _allowed(setup))
 
 
@@ -108,8 +109,8 @@ def _is_path(name):
     return stem != name or os.path.dirname(name) != "" or any(os.path.exists(stem + end) for end in SUFFIXES)
 
 
-def _load_network(path, setup):
+def _load_network(path, setup, any_rules):
     tensors, card = load_checkpoint(path)
     if setup is None:
         setup = make_setup(card["env"], card["rules"])
-    return NetworkAgent(setup, tensors, card, name=os.path.basename(stem_of(path)))
+    return NetworkAgent(setup, tensors, card, name=os.path.basename(stem_of(path)), any_rules=any_rules)

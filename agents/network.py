@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flinchenv.core.params import refuse
+from flinchenv.core.params import refuse, rules_to_json
 from flinchenv.envs.setup import make_setup
 
 from .agent import ProbabilisticAgent, check_mask
@@ -19,13 +19,14 @@ class NetworkAgent(ProbabilisticAgent):
         card: what `make_card` or `load_checkpoint` returned.
         name: how tables call it.
         greedy: always take the most probable action.
+        any_rules: play rules other than those it was trained for, where the layout allows.
 
     Raises:
         ValueError: another game, version or layout than the card's, or tensors that are not the card's network.
     """
 
-    def __init__(self, setup, tensors, card, name="network", greedy=False):
-        check_match(setup, card)
+    def __init__(self, setup, tensors, card, name="network", greedy=False, any_rules=False):
+        check_match(setup, card, any_rules)
         check_tensors(name, tensors, card)
         self.setup, self.card, self.name, self.greedy = setup, card, name, greedy
         self._policy = layers_of(name, tensors, "policy")
@@ -73,8 +74,8 @@ class NetworkAgent(ProbabilisticAgent):
         return x[:, 0]
 
 
-def check_match(setup, card):
-    """Refuse a card of another game or version, or of rules with another observation or other actions.
+def check_match(setup, card, any_rules=False):
+    """Refuse a card of another game or version, of another layout, or, but for the reward, of other rules.
 
     Raises:
         RulesError: names what differs.
@@ -88,3 +89,7 @@ def check_match(setup, card):
     for key, value in wanted.items():
         if card[key] != value:
             refuse(f"checkpoint's {key}", card[key], f"{setup.id} under these rules has {value!r}")
+    for name, value in rules_to_json(setup.rules).items():
+        if not any_rules and name != "reward" and card["rules"][name] != value:
+            allowed = f"{setup.id} is played with {value!r} here; load it with any_rules=True to play it all the same"
+            refuse(f"checkpoint's rule {name}", card["rules"][name], allowed)

@@ -1,16 +1,15 @@
 """A training run's state on disk: one safetensors file a saved step, complete or not there, checked by hash on load."""
 
-import contextlib
 import hashlib
 import json
-import os
 import pathlib
 import sys
-import tempfile
 
 import numpy as np
 import safetensors
 import safetensors.numpy
+
+from flinchenv.agents.checkpoint import write_whole
 
 KEPT = 2  # states that stay on the disk
 
@@ -28,18 +27,7 @@ def save_state(folder, step, arrays, facts):
     text = json.dumps(facts)
     data = safetensors.numpy.save(arrays, metadata={"facts": text, "sha256": _digest(arrays, text)})
     folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".state.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, folder / f"{step:015d}.safetensors")
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+    write_whole(folder / f"{step:015d}.safetensors", data)
     for old in _states(folder)[KEPT:]:
         old.unlink()
 

@@ -381,13 +381,18 @@ def test_greedy_takes_the_most_probable_legal_action():
         agent.values(observation)
 
 
-def test_a_checkpoint_plays_other_rules_of_the_same_layout(saved):
+def test_a_checkpoint_plays_other_rules_only_if_told_to(saved):
     path, *_ = saved
-    for options in ({"goal": ("hands", 3)}, {"reward": "win"}, {"max_hands": 9}, {"scoring": "capture"}):
-        env = flinchenv.make("flip_it-tiny-v0", "gym", opponents=str(path), **options)
-        env.reset(seed=0)
-        assert load(str(path), env).setup.rules == env.setup.rules
-    assert load(str(path), "flip_it-v0").setup.id == "flip_it-v0"
+    env = flinchenv.make("flip_it-tiny-v0", "gym", opponents=str(path), reward="win")
+    assert load(str(path), env).setup.rules == env.setup.rules
+    for options in ({"goal": ("hands", 3)}, {"max_hands": 9}, {"scoring": "capture"}):
+        (rule,) = options
+        with pytest.raises(ValueError, match=f"checkpoint's rule {rule}="):
+            flinchenv.make("flip_it-tiny-v0", "gym", opponents=str(path), **options)
+        setup = make_setup("flip_it-tiny-v0", None, options)
+        assert load(str(path), setup, any_rules=True).setup == setup
+    with pytest.raises(ValueError, match="checkpoint's rule play_values="):
+        load(str(path), "flip_it-v0")
 
 
 def test_a_checkpoint_is_scaled_as_it_was_trained(saved):
@@ -395,7 +400,9 @@ def test_a_checkpoint_is_scaled_as_it_was_trained(saved):
     other = make_setup(setup.id, None, {"max_hands": 100})
     assert other.layout["hands"].high == 100 and setup.layout["hands"].high == 3
     observation = np.ones((1, setup.layout.size), np.int8)
-    assert (load(str(path), setup).logits(observation) == load(str(path), other).logits(observation)).all()
+    assert (
+        load(str(path), setup).logits(observation) == load(str(path), other, any_rules=True).logits(observation)
+    ).all()
 
 
 @pytest.mark.parametrize(

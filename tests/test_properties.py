@@ -317,19 +317,19 @@ def _check_views(env):
 
 def _encode(layout, decoded):
     """A layout's vector, from what `decode` said of it."""
-    pieces = []
+    vector = np.zeros(layout.size, np.int8)
     for field in layout.fields:
         if field.encoding not in ("set", "onehot"):
-            pieces.append(np.ravel(decoded[field.name]))
+            vector[field.entries] = np.ravel(decoded[field.name])
             continue
         leaves = [decoded[field.name]]
         for _ in field.shape[:-1]:
             leaves = [leaf for group in leaves for leaf in group]
-        for leaf in leaves:
-            piece = np.zeros(field.shape[-1], np.int8)
-            piece[[] if leaf is None else leaf] = 1
-            pieces.append(piece)
-    return np.concatenate(pieces).astype(np.int8)
+        runs = np.zeros((len(leaves), field.shape[-1]), np.int8)
+        for run, leaf in zip(runs, leaves):
+            run[[] if leaf is None else leaf] = 1
+        vector[field.entries] = runs.ravel()
+    return vector
 
 
 def test_max_steps_truncates_and_shows_the_position_it_cut():

@@ -18,7 +18,7 @@ import numpy as np
 from .params import RulesError, kernel_params, make_rules, rules_to_json, whole
 from .play import loops
 from .rng import MAX_SEED
-from .spec import FORFEIT, OFFENCE, RUNNING, UNDEALT, UNSET
+from .spec import FORFEIT, OFFENCE, RUNNING, UNDEALT, UNSET, final_info
 
 MAX_BYTES = 2**26
 REQUIRED = ("id", "rules", "seed", "episode", "version", "actions")
@@ -267,16 +267,7 @@ class Recorder:
 
     def outcome(self):
         """The end-of-game facts as plain values, or None while the game runs."""
-        if not self.over:
-            return None
-        s, n = self.record, len(self.seats)
-        return {
-            "scores": [int(v) for v in s.scores[:n]],
-            "winners": [p for p in range(n) if s.winners[p]],
-            "end_reason": self.game.end_reasons[s.end_reason],
-            "length": int(s.length),
-            "returns": [float(v) for v in s.returns[:n]],
-        }
+        return final_info(self.game, self.record, len(self.seats)) if self.over else None
 
     def replay(self):
         """The `Replay` of what was written so far."""

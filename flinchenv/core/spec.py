@@ -73,6 +73,17 @@ class Kernels(NamedTuple):
     random_actions: Any
 
 
+def final_info(game, s, num_players):
+    """The end-of-game facts of a finished record as plain values: what every API and replay reports."""
+    return {
+        "scores": [int(v) for v in s.scores[:num_players]],
+        "winners": [p for p in range(num_players) if s.winners[p]],
+        "end_reason": game.end_reasons[s.end_reason],
+        "length": int(s.length),
+        "returns": [float(v) for v in s.returns[:num_players]],
+    }
+
+
 def game_dtype(max_players, fields):
     """A record dtype: the shared head, then the game's own fields."""
     head = [

@@ -9,7 +9,7 @@ from .. import registry
 from ..core.params import kernel_params, make_rules, one_of, refuse, rules_hash, whole
 from ..core.play import Loops, loops
 from ..core.rng import MAX_SEED, REPAIR, RowStreams
-from ..core.spec import UNDEALT, UNSET, GameSpec
+from ..core.spec import UNDEALT, UNSET, GameSpec, final_info
 
 ILLEGAL_ACTION = ("raise", "forfeit", "random_legal")
 RENDER_MODES = ("ansi", "human")
@@ -53,14 +53,7 @@ class Setup(NamedTuple):
 
     def final_info(self, s):
         """The end-of-game facts of one record, for infos."""
-        n = self.num_players
-        return {
-            "scores": [int(v) for v in s.scores[:n]],
-            "winners": [p for p in range(n) if s.winners[p]],
-            "end_reason": self.game.end_reasons[s.end_reason],
-            "length": int(s.length),
-            "returns": [float(v) for v in s.returns[:n]],
-        }
+        return final_info(self.game, s, self.num_players)
 
     def page(self):
         """Action ids, observation fields and state fields as one printable page."""

@@ -11,26 +11,23 @@ import time
 
 import numpy as np
 import pytest
+import torch
+from sb3_contrib.common.maskable.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecMonitor
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("sb3_contrib")
-
-from sb3_contrib.common.maskable.evaluation import evaluate_policy  # noqa: E402
-from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
-
-import flinchenv  # noqa: E402
-from flinchenv.adapters.sb3 import OpponentPool, SeatVecEnv  # noqa: E402
-from flinchenv.agents.checkpoint import load_checkpoint  # noqa: E402
-from flinchenv.agents.load import load  # noqa: E402
-from flinchenv.agents.uniform import UniformAgent  # noqa: E402
-from flinchenv.core.params import RulesError  # noqa: E402
-from flinchenv.envs.setup import make_setup  # noqa: E402
-from flinchenv.experiments import train_maskable_ppo as training  # noqa: E402
-from flinchenv.experiments.curve import measure  # noqa: E402
-from flinchenv.experiments.league import League  # noqa: E402
-from flinchenv.experiments.settings import read_settings  # noqa: E402
-from flinchenv.experiments.state import load_state, newest_state, save_state  # noqa: E402
-from flinchenv.experiments.train_maskable_ppo import Args, main, run  # noqa: E402
+import flinchenv
+from flinchenv.adapters.sb3 import OpponentPool, SeatVecEnv
+from flinchenv.agents.checkpoint import load_checkpoint
+from flinchenv.agents.load import load
+from flinchenv.agents.uniform import UniformAgent
+from flinchenv.core.params import RulesError
+from flinchenv.envs.setup import make_setup
+from flinchenv.experiments import train_maskable_ppo as training
+from flinchenv.experiments.curve import measure
+from flinchenv.experiments.league import League
+from flinchenv.experiments.settings import read_settings
+from flinchenv.experiments.state import load_state, newest_state, save_state
+from flinchenv.experiments.train_maskable_ppo import Args, main, run
 
 REPOSITORY = pathlib.Path(__file__).parent.parent
 GAMES = {  # name: id and rules

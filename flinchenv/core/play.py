@@ -34,6 +34,15 @@ def rows(start, stop):
 
 
 @helper
+def count_ones(mask):
+    """How many ids a mask allows."""
+    ones = 0
+    for a in range(len(mask)):
+        ones += mask[a]
+    return ones
+
+
+@helper
 def forfeit(s, seats, rewards):
     """End the game for all: the k offenders get -1 and the others share +k; if all offend, 0 each."""
     n = len(seats)
@@ -85,6 +94,12 @@ def loops(game):
         deal(s, params, seats)
 
     @helper
+    def start_next_episode(s, params, seats):
+        """A fresh game of the same seed."""
+        s.episode += 1
+        start_episode(s, params, seats)
+
+    @helper
     def play_round(s, params, seats, max_steps, rewards):
         """Carry out the pending choices, or the forfeit among them, and cut the game at max_steps (0: no cap)."""
         if has_offence(s, seats):
@@ -109,8 +124,7 @@ def loops(game):
         for p in range(len(seats)):
             fill_observation(s, params, seats, p, final_observation[p])
         ended[0] = s
-        s.episode += 1
-        start_episode(s, params, seats)
+        start_next_episode(s, params, seats)
 
     @helper
     def fill_row(s, params, seats, observation, action_mask, asked):
@@ -209,8 +223,7 @@ def loops(game):
                 if s.end_reason != RUNNING:
                     finished[i] += 1
                     if auto_reset:
-                        s.episode += 1
-                        start_episode(s, params, seats)
+                        start_next_episode(s, params, seats)
 
     @kernel
     def rollout_policy(
@@ -230,10 +243,7 @@ def loops(game):
                 for p in range(len(seats)):
                     if is_asked(s, params, seats, p):
                         fill_action_mask(s, params, seats, p, mask)
-                        legal = 0
-                        for a in range(len(mask)):
-                            legal += mask[a]
-                        decisions[i] += legal > 1
+                        decisions[i] += count_ones(mask) > 1
                         counters[i] = counters[i] + GAMMA
                         action = policy(s, params, seats, p, mask, mix(counters[i]))
                         inside = 0 <= action < len(mask)
@@ -242,8 +252,7 @@ def loops(game):
                 if s.end_reason != RUNNING:
                     finished[i] += 1
                     if auto_reset:
-                        s.episode += 1
-                        start_episode(s, params, seats)
+                        start_next_episode(s, params, seats)
 
     @kernel
     def all_legal(actions, action_mask):
@@ -269,11 +278,8 @@ def loops(game):
             for p in range(len(seats)):
                 if p != player and s.pending[p] != UNSET:
                     fill_action_mask(s, params, seats, p, mask)
-                    legal = 0
-                    for a in range(len(mask)):
-                        legal += mask[a]
                     s.rng = s.rng + GAMMA
-                    k = below(s.rng, legal)
+                    k = below(s.rng, count_ones(mask))
                     for a in range(len(mask)):
                         if mask[a]:
                             if k == 0:

@@ -108,7 +108,7 @@ class Args:
     max_steps: int = integer(0, 0, MAX_STEPS, "rounds after which a game is truncated; 0 for no cap")
     # the run
     seed: int = integer(0, 0, 2**31 - 1, "of the network, the minibatches, the actions and the deals")
-    total_steps: int = integer(2_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; rounded up to whole updates")
+    total_steps: int = integer(4_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; rounded up to whole updates")
     run: str = checked("", check_text, "a folder that can be written", "the run's folder; '' is runs/<env_id>-<seed>")
     resume: bool = flag(False, "go on from the folder's newest state, if there is one")
     save_every: int = integer(10, 1, 10**6, "updates between saved states")
@@ -156,7 +156,7 @@ class Result(NamedTuple):
 
     Attributes:
         run: its folder. checkpoint: the trained agent's weights, for `agents.load`. curve: the PNG.
-        steps: the learner's decisions. seconds: of all sessions together.
+        steps: the learner's decisions. seconds: of all sessions together. env: the id.
     """
 
     run: str
@@ -164,6 +164,7 @@ class Result(NamedTuple):
     steps: int
     seconds: float
     curve: str
+    env: str
 
 
 class Scaled(BaseFeaturesExtractor):
@@ -474,7 +475,7 @@ def _train(training):
     if interrupt.asked:
         print(f"stopped at step {training.steps}; saved {checkpoint}; resume goes on from here", file=sys.stderr)
         raise KeyboardInterrupt
-    return Result(str(training.folder), checkpoint, training.steps, round(training.seconds, 1), curve)
+    return Result(str(training.folder), checkpoint, training.steps, round(training.seconds, 1), curve, args.env_id)
 
 
 def main(argv=None):

@@ -159,7 +159,7 @@ def test_train_and_evaluate_the_checkpoint(tmp_path):
     code, out, err = spawn("train", "flip_it-tiny-v0", *words, "--json")
     assert code == 0, err
     data = json.loads(out.splitlines()[-1])
-    assert set(data) == {"run", "checkpoint", "steps", "seconds", "curve"}
+    assert set(data) == {"run", "checkpoint", "steps", "seconds", "curve", "env"}
     assert data["steps"] >= 64 and pathlib.Path(data["curve"]).stat().st_size > 0
     code, out, _ = spawn("evaluate", data["checkpoint"], "--env", "flip_it-tiny-v0", "--games", "20", "--json")
     assert code == 0 and json.loads(out)["agent"] == data["checkpoint"]

@@ -7,6 +7,7 @@ Needs Python 3.11 or newer and nothing else. Further words go on to the command:
 """
 
 import hashlib
+import itertools
 import json
 import os
 import subprocess
@@ -56,7 +57,8 @@ def run(*command, **environment):
 def train(config="flip_it-v0", *more):
     """Train, then say how good the agent is and where its curve lies."""
     flinchenv = BIN / "flinchenv"
-    command = [flinchenv, "train", config, "--json", *more]
+    run_folder = next(f for n in itertools.count(1) if not (f := ROOT / "runs" / f"start-{n}").exists())
+    command = [flinchenv, "train", config, "--json", "--set", f"run={run_folder.relative_to(ROOT)}", *more]
     trained = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if trained.returncode:
         sys.exit(trained.returncode)

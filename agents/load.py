@@ -40,12 +40,12 @@ def load(name, env=None, any_rules=False):
     Args:
         name: "random"; "rule" or "rule:2" (a family of the game and its number); or a checkpoint's path: its stem, or
             either of its files.
-        env: the game and rules to play: an id, a `Setup`, or an env; None for agents that need none. A checkpoint
-            without env plays what its card names.
+        env: the game and rules to play: an id, a `Setup`, or an env. Without one a rule bot waits until `make` or a
+            tournament seats it, and a checkpoint plays what its card names.
         any_rules: let a checkpoint play rules other than those it was trained for, where the layout allows.
 
     Raises:
-        ValueError: an unknown name, a name that needs an env, or a checkpoint that is damaged or made for another game.
+        ValueError: an unknown name, or a checkpoint that is damaged or made for another game.
     """
     setup = _setup_of(env)
     if not isinstance(name, (str, os.PathLike)):
@@ -67,7 +67,33 @@ def load_opponents(opponents, setup):
     many = list(opponents) if isinstance(opponents, (list, tuple)) else [opponents] * n
     if len(many) != n:
         refuse("opponents", opponents, f"one for all, or a list of {n}")
-    return [agent if hasattr(agent, "act") else load(agent, setup) for agent in many]
+    return [seated(agent, setup) for agent in many]
+
+
+def seated(agent, setup):
+    """An agent that plays this setup, from a name, an agent, or a rule bot loaded without an env."""
+    if isinstance(agent, Unseated):
+        return load(agent.name, setup)
+    return agent if hasattr(agent, "act") else load(agent, setup)
+
+
+class Unseated:
+    """A rule bot that was loaded without an env: `make`, tournaments and `load(name, env)` seat it.
+
+    Args:
+        name: what `load` was given.
+    """
+
+    needs_view = False
+
+    def __init__(self, name):
+        self.name = name
+
+    def act(self, observation, action_mask, rng, view=None):
+        """Refused: it does not know the rules yet."""
+        refuse("agent", self.name, f"seated first, as load({self.name!r}, env), since it plays by the rules of one")
+
+    probs = act
 
 
 def _setup_of(env):
@@ -82,16 +108,15 @@ def _setup_of(env):
 
 
 def _load_family(name, word, number, setup):
-    if setup is None:
-        refuse("agent", name, "it needs an env, since it plays by the rules of one")
-    family = FAMILIES.get(setup.game.name, {}).get(word)
+    games = [setup.game.name] if setup else list(FAMILIES)
+    family = next((FAMILIES[game][word] for game in games if word in FAMILIES.get(game, {})), None)
     if family is None:
         refuse("agent", name, _allowed(setup))
     if ":" not in name:
-        return family.make(setup, family.default)
+        return family.make(setup, family.default) if setup else Unseated(name)
     if not number.isdecimal() or str(int(number)) != number or int(number) not in family.numbers:
         refuse("agent", name, _allowed(setup))
-    return family.make(setup, int(number))
+    return family.make(setup, int(number)) if setup else Unseated(name)
 
 
 def _allowed(setup):

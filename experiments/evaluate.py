@@ -121,8 +121,8 @@ def verdict(data):
     """One line in plain words."""
     parts = []
     for row in data["opponents"]:
-        low, high = row["ci95"]
-        verb = "beats" if low > 0.5 else "loses to" if high < 0.5 else "is level with"
+        low, high = row["mean_return_ci95"]
+        verb = "beats" if low > 0 else "loses to" if high < 0 else "is level with"
         paid = "mean return {:+.2f} [{:+.2f}, {:+.2f}]".format(row["mean_return"], *row["mean_return_ci95"])
         parts.append(f"{verb} {row['name']}: {paid}, win rate {row['win_rate']:.3f} over {row['games']:,} games")
     place = f"place {data['place']} of {len(data['opponents']) + 1}"

@@ -148,7 +148,7 @@ def core_rollout(setup):
     deal(setup, games)
     counters = RowStreams(games["seed"], np.zeros(ROLLOUT_GAMES), BOT).counters
     decisions, finished = np.zeros(ROLLOUT_GAMES, np.int64), np.zeros(ROLLOUT_GAMES, np.int64)
-    returns = np.zeros((ROLLOUT_GAMES, setup.num_players), np.float32)
+    returns, rewards = np.zeros((2, ROLLOUT_GAMES, setup.num_players), np.float32)
 
     def measure(seconds):
         decisions[:] = 0
@@ -156,7 +156,19 @@ def core_rollout(setup):
         while spent < seconds:
             start = time.perf_counter()
             setup.loops.rollout(
-                games, setup.params, setup.seats, 0, ROLLOUT_GAMES, steps, True, counters, decisions, finished, returns
+                games,
+                setup.params,
+                setup.seats,
+                0,
+                ROLLOUT_GAMES,
+                steps,
+                0,
+                True,
+                counters,
+                decisions,
+                finished,
+                returns,
+                rewards,
             )
             spent += time.perf_counter() - start
         return int(decisions.sum()), spent

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flinchenv.agents.load import load
+from flinchenv.agents.load import seated
 from flinchenv.core.params import RulesError, refuse, whole
 from flinchenv.core.rng import AGENT, MAX_SEED, RowStreams
 from flinchenv.core.spec import OFFENCE, RUNNING
@@ -168,7 +168,7 @@ def load_agents(given, setup):
         if name in names:
             refuse("agents", name, "each name once")
         try:
-            agents.append(load(one, setup) if named else one)
+            agents.append(seated(one, setup))
         except RulesError:
             raise
         except ValueError as error:
@@ -302,7 +302,7 @@ class _Asking(NamedTuple):
 
     def _act(self, mask, flat):
         views = None
-        if self.agent.needs_view:
+        if getattr(self.agent, "needs_view", False):
             views = [SeatView(self.setup, self.games[i : i + 1], int(p)) for i, p in zip(self.rows, self.seats)]
         observation = self.observation[self.rows, self.views]
         chosen = np.asarray(self.agent.act(observation, mask.copy(), self.streams[flat], views))

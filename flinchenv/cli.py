@@ -268,7 +268,7 @@ def demo_command(args):
 
 def choose(setup, recorder, seat, agent, stream):
     """One agent's action for the seat that is asked."""
-    views = [SeatView(setup, recorder.record, seat)] if agent.needs_view else None
+    views = [SeatView(setup, recorder.games, seat)] if getattr(agent, "needs_view", False) else None
     return int(agent.act(recorder.observation(seat)[None], recorder.mask(seat)[None].copy(), stream, views)[0])
 
 

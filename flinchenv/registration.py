@@ -7,7 +7,7 @@ import importlib.abc
 import importlib.util
 import sys
 
-from .registry import SPECS
+from .registry import SPECS, make
 
 
 def register_everywhere():
@@ -28,7 +28,7 @@ def _register_gymnasium():
                 f"flinchenv/{env_id}",
                 entry_point="flinchenv.registration:gymnasium_env",
                 vector_entry_point="flinchenv.registration:gymnasium_vector_env",
-                kwargs={"id": env_id},
+                kwargs={"env_id": env_id},  # `id` is a parameter of Gymnasium's own make
             )
 
 
@@ -50,18 +50,14 @@ def _register_pettingzoo():
 _LIBRARIES = {"gymnasium": _register_gymnasium, "pettingzoo": _register_pettingzoo}
 
 
-def gymnasium_env(id, **options):
+def gymnasium_env(env_id, **options):
     """What `gymnasium.make` calls."""
-    from .registry import make
-
-    return make(id, "gym", **options)
+    return make(env_id, "gym", **options)
 
 
-def gymnasium_vector_env(id, **options):
+def gymnasium_vector_env(env_id, **options):
     """What `gymnasium.make_vec` calls."""
-    from .registry import make
-
-    return make(id, "gym_vector", **options)
+    return make(env_id, "gym_vector", **options)
 
 
 class _AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):

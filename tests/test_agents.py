@@ -279,9 +279,18 @@ def test_what_is_no_name_is_refused(name):
         load(name, "flip_it-v0")
 
 
-def test_a_rule_bot_needs_an_env():
-    with pytest.raises(ValueError, match="needs an env"):
-        load("rule:2")
+def test_a_rule_bot_without_an_env_waits_to_be_seated():
+    bot = load("rule:2")
+    with pytest.raises(ValueError, match="agent='rule:2'"):
+        bot.act(np.zeros((1, 3)), np.ones((1, 3), np.int8), np.random.default_rng(0))
+    one, other = (flinchenv.make("flip_it-v0", "gym", opponents=o) for o in (bot, "rule:2"))
+    for env in (one, other):
+        env.reset(seed=3)
+    while not one._batch.terminated[0]:
+        action = int(one.action_masks().argmax())
+        assert one.step(action)[0].tolist() == other.step(action)[0].tolist()
+    with pytest.raises(ValueError, match="agent='rule:3'"):
+        load("rule:3")
     with pytest.raises(ValueError, match="env=3"):
         load("rule", 3)
     with pytest.raises(ValueError, match="not registered"):

@@ -1,5 +1,8 @@
 """The same seed and the same choices give the same game through every API, batch size, row and number of threads."""
 
+import pickle
+
+import gymnasium
 import numpy as np
 import pytest
 
@@ -139,16 +142,16 @@ def test_raw_env_is_the_same_game():
 
 
 class Scripted:
-    """An opponent that plays `pick`; rounds are counted by its own calls."""
+    """An opponent that plays `pick`: the seed it is told, the round and seat it reads from its view."""
 
     name, needs_view = "scripted", True
 
+    def __init__(self, seed):
+        self.seed = seed
+
     def act(self, observation, action_mask, rng, view=None):
-        chosen = []
-        for k, v in enumerate(view):
-            s = v._SeatView__game[0]
-            chosen.append(pick(int(s.seed), int(s.steps), v.seat, action_mask[k]))
-        return np.array(chosen)
+        rounds = [int(v.determinize(1, 0)[0].steps) for v in view]
+        return np.array([pick(self.seed, r, v.seat, m) for r, v, m in zip(rounds, view, action_mask)])
 
 
 @pytest.mark.parametrize(("id", "options"), CASES)
@@ -157,7 +160,7 @@ def test_gym_plays_the_same_game(id, options):
     for seed in (5, 6):
         trace, info, last = through_aec(id, options, seed)
         for seat in range(players):
-            env = flinchenv.make(id, "gym", opponents=Scripted(), seat=seat, **options)
+            env = flinchenv.make(id, "gym", opponents=Scripted(seed), seat=seat, **options)
             observation, gym_info = env.reset(seed=seed)
             mine, earned, over = [], 0.0, False
             while not over and env._batch.games[0].steps < len(trace):
@@ -271,3 +274,136 @@ def test_max_steps_truncates_in_every_api():
         while not (cut or over):
             _, _, over, cut, info = env.step(int(env.action_masks().argmax()))
         assert (over, cut, info["end_reason"]) == (False, True, "max_steps")
+
+
+class Spy:
+    """An opponent that keeps what it was shown."""
+
+    name, needs_view = "spy", True
+
+    def __init__(self):
+        self.views = []
+
+    def act(self, observation, action_mask, rng, view=None):
+        self.views += view
+        return action_mask.argmax(1)
+
+
+def test_a_view_tells_the_seat_what_it_may_know_and_no_more():
+    spy = Spy()
+    env = flinchenv.make("flip_it-v0", "gym", opponents=spy)
+    env.reset(seed=1)
+    env.step(7)
+    env.step(23)
+    guessing, playing = spy.views[:2]
+    aec = flinchenv.make("flip_it-v0")
+    aec.reset(seed=1)
+    key = env.setup.game.information_state
+    assert guessing.information_state() == key(aec._games[0], env.setup.rules, 1)
+    aec.step(7)
+    aec.step(0)
+    assert playing.information_state() == key(aec._games[0], env.setup.rules, 1)
+    redrawn = playing.determinize(2000, 5)
+    assert set(redrawn["guess"][:, 1].tolist()) == {0}, "its own guess stays"
+    assert set(redrawn["guess"][:, 0].tolist()) == set(range(11)), "the other's is any of its cards"
+    kept = pickle.loads(pickle.dumps(playing))
+    hidden = [value for value in kept.__dict__.values() if isinstance(value, np.ndarray)]
+    assert all((games["seed"] != 1).all() for games in hidden)
+
+
+@pytest.mark.parametrize("choice", [-1, 27, 10**12, 0.0, "0", None])
+def test_an_opponents_bad_choice_is_named(choice):
+    class Bad:
+        name = "bad"
+
+        def act(self, observation, action_mask, rng, view=None):
+            return np.array([choice] * len(observation))
+
+    for api in ("gym", "gym_vector"):
+        env = flinchenv.make("flip_it-v0", api, opponents=Bad())
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match="agent 'bad'"):
+            env.step(np.array([3]) if api == "gym_vector" else 3)
+
+
+@pytest.mark.parametrize("policy", ["forfeit", "random_legal"])
+@pytest.mark.parametrize("action", [26, 255, 2**63, 2**64, -5])
+def test_odd_illegal_actions_are_illegal_and_no_more(policy, action):
+    env = flinchenv.make("flip_it-v0", "gym", illegal_action=policy)
+    env.reset(seed=0)
+    assert env.step(action)[-1]["illegal_action"] == action
+    if action == 255:
+        batch = flinchenv.make("flip_it-v0", "gym_vector", num_envs=2, illegal_action=policy)
+        batch.reset(seed=0)
+        info = batch.step(np.array([255, 3], np.uint8))[-1]
+        assert info["illegal_action"].tolist() == [255, -1]
+
+
+def test_an_illegal_action_of_a_turn_based_game_is_told_at_the_agents_next_turn():
+    env = flinchenv.make("flip_it-sequential-v0", illegal_action="random_legal")
+    env.reset(seed=1)
+    env.step(26)
+    while env.agent_selection != "player_0":
+        env.step(int(env.last()[0]["action_mask"].argmax()))
+    assert env.last()[-1]["illegal_action"] == 26
+    env.step(int(env.last()[0]["action_mask"].argmax()))
+    assert "illegal_action" not in env.infos["player_0"]
+
+
+def test_a_rollout_leaves_seeds_copies_and_returns_right():
+    env = flinchenv.make("flip_it-v0", "vector", num_envs=3, num_players=3)
+    env.reset(seed=5)
+    played = env.rollout()
+    games = env.snapshot().games
+    assert (games["end_reason"] > 0).all()
+    assert np.allclose(games["returns"][:, :3], played.returns)
+    assert played.finished.tolist() == [1, 1, 1]
+    copy = pickle.loads(pickle.dumps(env))
+    assert copy.snapshot().games.tobytes() == games.tobytes()
+    with pytest.raises(RuntimeError, match="ended rows"):
+        env.step(np.zeros((3, 3), int))
+    env.reset()
+    assert env._games["seed"].tolist() == [5, 6, 7]
+    assert env._games["episode"].tolist() == [1, 1, 1]
+    capped = flinchenv.make("flip_it-v0", "vector", num_envs=3, max_steps=5)
+    capped.reset(seed=0)
+    capped.rollout()
+    assert capped._games["steps"].tolist() == [5, 5, 5]
+    assert capped._games["truncated"].all()
+
+
+def test_a_copy_of_a_batch_shows_what_the_batch_shows():
+    env = flinchenv.make("flip_it-hand-v0", "vector", num_envs=3)
+    env.reset(seed=0)
+    for _ in range(2):
+        step = env.step(env.action_mask.argmax(-1))
+    assert step.terminated.all()
+    copy = pickle.loads(pickle.dumps(env))
+    for name in ("observation", "action_mask", "rewards", "terminated", "final_observation"):
+        assert (getattr(copy, name) == getattr(env, name)).all()
+    assert copy.final_info_of(1) == env.final_info_of(1)
+    assert env.final_info["winners"].dtype == bool
+    env.copy_rows([0], [2])
+    assert env.terminated.tolist() == [True, True, False], "other rows keep what the step said"
+
+
+@pytest.mark.parametrize("api", ["gym", "gym_vector"])
+def test_snapshots_pass_between_the_gymnasium_apis_and_the_others(api):
+    aec = flinchenv.make("flip_it-v0", num_players=3)
+    aec.reset(seed=9)
+    for action in (1, 2, 3):
+        aec.step(action)
+    env = flinchenv.make("flip_it-v0", api, num_players=3)
+    observation, _ = env.restore(aec.snapshot())
+    assert np.ravel(observation).tolist() == aec.observe("player_0")["observation"].tolist()
+    back = flinchenv.make("flip_it-v0", num_players=3)
+    back.restore(env.snapshot())
+    assert (back.state() == aec.state()).all()
+    assert env.step(np.array([21]) if api == "gym_vector" else 21)[1] is not None
+
+
+def test_make_vec_works_in_every_mode_of_gymnasium():
+    for mode in ("sync", "vector_entry_point"):
+        env = gymnasium.make_vec("flinchenv/flip_it-v0", num_envs=2, vectorization_mode=mode)
+        env.reset(seed=1)
+        env.close()

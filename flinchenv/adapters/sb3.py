@@ -9,6 +9,7 @@ from ..core.params import refuse, whole
 from ..core.rng import AGENT, RowStreams
 from ..envs.gym_single import seat_spaces
 from ..envs.seats import SeatBatch
+from ..envs.setup import fresh_seed, row_seeds
 from ..envs.vector import MAX_ENVS
 
 POOL = AGENT + np.uint64(8)  # the stream that draws an episode's opponent
@@ -112,10 +113,20 @@ class SeatVecEnv(VecEnv):
         self._started = time.time()
         super().__init__(num_envs, *seat_spaces(setup))
 
+    def seed(self, seed=None):
+        """The seeds of the next reset: row i plays seed + i; None draws one.
+
+        Raises:
+            ValueError: a seed outside 0..2**63 - 1.
+        """
+        first = fresh_seed() if seed is None else seed
+        self._seeds = row_seeds(first, self.num_envs).tolist()
+        return self._seeds
+
     def reset(self):
         """Deal every row: episode 0 of the seeds that `seed(s)` announced (s + row), or each row's next episode."""
         announced = self._seeds[0] is not None
-        self.batch.reset(np.array(self._seeds) if announced else None)
+        self.batch.reset(np.array(self._seeds, np.int64) if announced else None)
         self._reset_seeds()
         self._episode_returns[:] = 0
         self._episode_lengths[:] = 0

@@ -36,7 +36,9 @@ def source_stamp():
 
 STAMP = source_stamp()
 
-if numba.config.DISABLE_JIT:
+COMPILED = not numba.config.DISABLE_JIT
+
+if not COMPILED:
     np.seterr(over="ignore")  # uint64 wraps by design; compiled code does so silently
 
 

@@ -127,6 +127,15 @@ def loops(game):
         start_next_episode(s, params, seats)
 
     @helper
+    def earn_round(s, params, seats, max_steps, rewards, returns):
+        """`play_round`, and what it pays added to `returns`."""
+        for p in range(len(seats)):
+            rewards[p] = 0
+        play_round(s, params, seats, max_steps, rewards)
+        for p in range(len(seats)):
+            returns[p] += rewards[p]
+
+    @helper
     def fill_row(s, params, seats, observation, action_mask, asked):
         """Observation and mask of each seat (K == P), or of the seat to act (K == 1); who is asked, if wanted."""
         for p in range(len(asked)):
@@ -203,13 +212,17 @@ def loops(game):
             fill_state(games[i], params, seats, state[i])
 
     @kernel
-    def rollout(games, rules, seats, start, stop, num_steps, auto_reset, counters, decisions, finished, returns):
+    def rollout(
+        games, rules, seats, start, stop, num_steps, max_steps, auto_reset, counters, decisions, finished, returns,
+        rewards,
+    ):  # fmt: skip
         """Uniform random legal play inside the kernel, at most num_steps rounds a row; rows start..stop-1.
 
         Args:
             counters: uint64 (N,), the rows' own random streams, which move on.
             decisions, finished: int64 (N,), added to: seats asked with two or more legal ids, games ended.
             returns: float32 (N, P), added to: all rewards paid.
+            rewards: float32 (N, P), scratch space.
         """
         params = rules[0]
         for i in rows(start, stop):
@@ -219,7 +232,7 @@ def loops(game):
                     break
                 decisions[i] += random_actions(s, params, seats, counters[i])
                 counters[i] = counters[i] + GAMMA * np.uint64(len(seats))
-                play_round(s, params, seats, 0, returns[i])
+                earn_round(s, params, seats, max_steps, rewards[i], returns[i])
                 if s.end_reason != RUNNING:
                     finished[i] += 1
                     if auto_reset:
@@ -227,8 +240,9 @@ def loops(game):
 
     @kernel
     def rollout_policy(
-        games, rules, seats, start, stop, num_steps, auto_reset, counters, decisions, finished, returns, policy, masks
-    ):
+        games, rules, seats, start, stop, num_steps, max_steps, auto_reset, counters, decisions, finished, returns,
+        rewards, policy, masks,
+    ):  # fmt: skip
         """As `rollout`, by a compiled policy(s, params, seats, player, mask, draw) -> action.
 
         `masks` is int8 (N, A), scratch space. An action outside the mask forfeits the game.
@@ -248,7 +262,7 @@ def loops(game):
                         action = policy(s, params, seats, p, mask, mix(counters[i]))
                         inside = 0 <= action < len(mask)
                         s.pending[p] = action if inside and mask[action] else OFFENCE
-                play_round(s, params, seats, 0, returns[i])
+                earn_round(s, params, seats, max_steps, rewards[i], returns[i])
                 if s.end_reason != RUNNING:
                     finished[i] += 1
                     if auto_reset:

@@ -185,9 +185,9 @@ class Recorder:
         self._simultaneous = game.simultaneous(rules)
         n, views = len(self.seats), len(self.seats) if self._simultaneous else 1
         size = game.layout(rules).size
-        self._games = np.zeros(1, game.dtype)
-        self._games["seed"], self._games["episode"] = seed, episode
-        self._games["end_reason"], self._games["pending"] = UNDEALT, UNSET
+        self.games = np.zeros(1, game.dtype)
+        self.games["seed"], self.games["episode"] = seed, episode
+        self.games["end_reason"], self.games["pending"] = UNDEALT, UNSET
         self._choices = np.zeros((1, views), np.int64)
         self._observation = np.zeros((1, views, size), np.int8)
         self._mask = np.zeros((1, views, game.num_actions(rules)), np.int8)
@@ -200,7 +200,7 @@ class Recorder:
 
     @property
     def record(self):
-        return self._games[0]
+        return self.games[0]
 
     @property
     def rewards(self):
@@ -224,7 +224,7 @@ class Recorder:
         """int8 (D,): a seat's observation."""
         observation = np.zeros((1, self._observation.shape[2]), np.int8)
         loops(self.game.kernels).observe_seats(
-            self._games, self._params, self.seats, np.array([seat]), np.ones(1, bool), observation
+            self.games, self._params, self.seats, np.array([seat]), np.ones(1, bool), observation
         )
         return observation[0]
 
@@ -292,7 +292,7 @@ class Recorder:
             for seat in set(range(len(self.seats))) - set(self.order):
                 self._choices[0, seat] = self._mask[0, seat].argmax()
         loops(self.game.kernels).advance(
-            self._games, self._games, self._params, self.seats, 0, 1, 0, False, self._choices, self._observation,
+            self.games, self.games, self._params, self.seats, 0, 1, 0, False, self._choices, self._observation,
             self._mask, self._asked, self._current, self._rewards, self._flags[0], self._flags[1], self._final,
             np.ones(1, bool),
         )  # fmt: skip

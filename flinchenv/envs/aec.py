@@ -77,6 +77,7 @@ class RawAECGame(AECEnv):
         self._paid = False
         self._arm()
         self._offences = {}  # seat: illegal id, in the running round
+        self._told = {}  # seat: its last illegal id, until it chooses again; turn-based games
         self.agents = []
         self.rewards, self._cumulative_rewards, self.infos = {}, {}, {}
         self.terminations, self.truncations = {}, {}
@@ -128,7 +129,7 @@ class RawAECGame(AECEnv):
         self._skip_agent_selection = None
         self._paid = False
         self._choices[:] = UNSET
-        self._offences = {}
+        self._offences, self._told = {}, {}
         self._publish()
 
     def _no_mask(self):
@@ -145,7 +146,8 @@ class RawAECGame(AECEnv):
             self._order = self._orders[asked]
         else:
             p = int(self._current[0])
-            self.infos[self.possible_agents[p]] = {"action_mask": self._mask[0, 0].copy()}
+            told = {"illegal_action": self._told[p]} if p in self._told else {}
+            self.infos[self.possible_agents[p]] = {"action_mask": self._mask[0, 0].copy(), **told}
             self._order = [p]
         self._place = 0
         self.agent_selection = self.possible_agents[self._order[0] if self._order else 0]
@@ -187,6 +189,7 @@ class RawAECGame(AECEnv):
             return None
         if not self._simultaneous:
             self.infos[agent] = {"action_mask": self._no_mask()}
+            self._told.pop(seat, None)
         self._finish_round()
 
     def step_all(self, actions):
@@ -239,6 +242,8 @@ class RawAECGame(AECEnv):
         if self._offences:
             for seat, action in self._offences.items():
                 self.infos[self.possible_agents[seat]]["illegal_action"] = action
+            if not self._simultaneous:
+                self._told |= self._offences
             self._offences = {}
         if self._ended[0] or self._truncated[0]:
             self._finish_game()

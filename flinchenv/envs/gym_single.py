@@ -5,7 +5,7 @@ import numpy as np
 
 from .aec import whole_action
 from .seats import SeatBatch
-from .setup import RENDER_MODES, check_render_mode
+from .setup import RENDER_MODES, check_render_mode, open_snapshot, take_snapshot
 
 
 def seat_spaces(setup, dtype=np.int8):
@@ -58,8 +58,8 @@ class SeatEnv(gymnasium.Env):
         batch = self._batch
         if not batch.dealt or batch.terminated[0] or batch.truncated[0]:
             raise gymnasium.error.ResetNeeded(f"{self.setup.id}: call reset() before step()")
-        agent = self.setup.agents[batch.seats[0]]
-        batch.step(np.array([whole_action(self.setup, agent, action)]))
+        action = whole_action(self.setup, self.setup.agents[batch.seats[0]], action)
+        batch.step(np.array([action if -1 <= action < 2**62 else -1]))
         terminated, truncated = bool(batch.terminated[0]), bool(batch.truncated[0])
         info = self._info()
         if batch.illegal_action[0]:
@@ -80,11 +80,27 @@ class SeatEnv(gymnasium.Env):
         """The legal ids, bool (A,); sb3-contrib asks for them by this name."""
         return self._batch.action_mask[0].astype(bool)
 
+    def snapshot(self):
+        """The game as it stands; see `Snapshot`. The opponents' streams of random numbers are not part of it."""
+        self._need_reset("snapshot()")
+        return take_snapshot(self.setup, self._batch.games)
+
+    def restore(self, snapshot):
+        """Go on from a snapshot of any API of the same id and rules; (observation, info) at the next decision."""
+        self._batch.put_games(open_snapshot(self.setup, snapshot, 1))
+        self._batch.dealt = True
+        return self._batch.observation[0].copy(), self._info()
+
+    def _need_reset(self, what):
+        if not self._batch.dealt:
+            raise gymnasium.error.ResetNeeded(f"{self.setup.id}: call reset() before {what}")
+
     def render(self):
         """The table as the learner sees it: returned for "ansi", printed for "human"."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() was called, but no render_mode was given to make()")
             return None
+        self._need_reset("render()")
         batch = self._batch
         text = self.setup.game.render_text(batch.games[0], self.setup.rules, viewer=int(batch.seats[0]))
         if self.render_mode == "ansi":

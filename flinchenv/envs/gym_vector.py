@@ -8,7 +8,7 @@ from gymnasium.vector.utils import batch_space
 from ..core.params import refuse, whole
 from .gym_single import seat_spaces
 from .seats import SeatBatch
-from .setup import check_render_mode
+from .setup import RENDER_MODES, check_render_mode, open_snapshot, take_snapshot
 from .vector import MAX_ENVS, check_dtype
 
 
@@ -56,7 +56,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv):
         self.render_mode = check_render_mode(render_mode)
         self._mode = check_autoreset_mode(autoreset_mode)
         self._dtype = check_dtype(dtype)
-        self.metadata = {"render_modes": ["ansi"], "render_fps": 2, "autoreset_mode": self._mode}
+        self.metadata = {"render_modes": list(RENDER_MODES), "render_fps": 2, "autoreset_mode": self._mode}
         self.single_observation_space, self.single_action_space = seat_spaces(setup, self._dtype)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -84,13 +84,12 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv):
             seed = self._batch.check_seeds(int(self.np_random.integers(2**31)))
         self._batch.reset(seed, rows)
         self._over[:] = self._batch.terminated | self._batch.truncated
-        return self._observation(), self._info()
+        return self._observation(), self._info(rows)
 
     def step(self, actions):
         """One decision of every learner; (observations, rewards float64 (N,), terminated, truncated, infos)."""
         batch = self._batch
-        if not batch.dealt:
-            raise gymnasium.error.ResetNeeded(f"{self.setup.id}: call reset() before step()")
+        self._need_reset("step()")
         actions = np.asarray(actions)
         running = ~self._over
         if self._mode == AutoresetMode.DISABLED and self._over.any():
@@ -102,16 +101,15 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv):
             batch.reset(rows=self._over.copy())
         terminated, truncated = batch.terminated.copy(), batch.truncated.copy()
         self._over = terminated | truncated
-        illegal = np.where(batch.illegal_action & running, actions, -1)
+        offended = batch.illegal_action & running
+        illegal = {}
+        if offended.any():
+            illegal = {"illegal_action": np.where(offended, actions.astype(np.int64), -1), "_illegal_action": offended}
         info = self._info()
-        if (illegal >= 0).any() or (batch.illegal_action & running).any():
-            info |= {"illegal_action": illegal, "_illegal_action": batch.illegal_action & running}
         if self._over.any():
             final = self._final_info(self._over)
-            if self._mode == AutoresetMode.SAME_STEP:
-                info |= self._next_games(final)
-            else:
-                info |= final
+            info |= self._next_games(final | illegal) if self._mode == AutoresetMode.SAME_STEP else final
+        info |= illegal
         return self._observation(), rewards, terminated, truncated, info
 
     def _next_games(self, final):
@@ -121,7 +119,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv):
         last = self._observation()
         for i in np.flatnonzero(over):
             observations[i] = last[i]
-        final |= {"action_mask": batch.action_mask.copy(), "_action_mask": over.copy()}
+        final |= self._info(over)
         batch.reset(rows=over)
         self._over[:] = False
         ended = {"final_obs": observations, "_final_obs": over.copy(), "final_info": final, "_final_info": over}
@@ -140,8 +138,8 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv):
         }
         return info | {f"_{key}": over.copy() for key in list(info)}
 
-    def _info(self):
-        batch, every = self._batch, np.ones(self.num_envs, bool)
+    def _info(self, rows=None):
+        batch, every = self._batch, np.ones(self.num_envs, bool) if rows is None else rows
         info = {
             "action_mask": batch.action_mask.copy(),
             "seat": batch.seats.copy(),
@@ -156,10 +154,27 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv):
         """The legal ids, bool (N, A); sb3-contrib asks for them by this name."""
         return self._batch.action_mask.astype(bool)
 
+    def snapshot(self):
+        """The games as they stand, (N,); see `Snapshot`. Opponents' streams of random numbers are not part of it."""
+        self._need_reset("snapshot()")
+        return take_snapshot(self.setup, self._batch.games)
+
+    def restore(self, snapshot):
+        """Go on from a snapshot of any API of the same id and rules; (observations, infos) at the next decisions."""
+        self._batch.put_games(open_snapshot(self.setup, snapshot, self.num_envs))
+        self._batch.dealt = True
+        self._over[:] = self._batch.terminated | self._batch.truncated
+        return self._observation(), self._info()
+
+    def _need_reset(self, what):
+        if not self._batch.dealt:
+            raise gymnasium.error.ResetNeeded(f"{self.setup.id}: call reset() before {what}")
+
     def render(self):
         """Each row's table as its learner sees it, a tuple of texts, for "ansi"."""
         if self.render_mode is None:
             return None
+        self._need_reset("render()")
         game, rules, batch = self.setup.game, self.setup.rules, self._batch
         texts = tuple(game.render_text(s, rules, viewer=int(seat)) for s, seat in zip(batch.games, batch.seats))
         if self.render_mode == "ansi":

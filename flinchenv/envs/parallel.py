@@ -83,7 +83,7 @@ class ParallelGame(ParallelEnv):
         }
 
     def _infos(self):
-        return dict(self._aec.infos)
+        return {agent: dict(info) for agent, info in self._aec.infos.items()}
 
     def state(self):
         """The referee's view, int8 (S,)."""

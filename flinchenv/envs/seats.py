@@ -7,10 +7,10 @@ import numpy as np
 
 from ..core.params import refuse, whole
 from ..core.rng import AGENT, MAX_SEED, RowStreams
-from ..core.spec import OFFENCE, RUNNING, UNDEALT
+from ..core.spec import OFFENCE, RUNNING, UNDEALT, UNSET
 from .aec import illegal_message
 from .blocks import RowBlocks
-from .setup import check_seed, fresh_seed, legal_stand_in
+from .setup import check_seed, fresh_seed, legal_stand_in, row_seeds
 
 MAX_DEALS = 10_000  # deals in a row that end before the learner's first decision, until that is an error
 
@@ -20,17 +20,23 @@ class SeatView:
 
     Args:
         setup: the game and its rules.
-        game: one record, copied.
+        games: the (1,) record of the game; what the seat cannot know is redrawn before it is kept.
         seat: the acting seat.
     """
 
-    def __init__(self, setup, game, seat):
+    def __init__(self, setup, games, seat):
         self.setup, self.seat = setup, seat
-        self.__game = game.copy()
+        self._key = setup.game.information_state(games[0], setup.rules, seat)
+        self._games = self._redraw(games.copy(), np.zeros(1, np.int64))
+
+    def _redraw(self, games, seeds):
+        setup, mask = self.setup, np.zeros(self.setup.num_actions, np.int8)
+        setup.loops.determinize(games, setup.params, setup.seats, 0, len(games), self.seat, seeds, mask)
+        return games
 
     def information_state(self):
         """A bytes key of all that the seat has ever seen."""
-        return self.setup.game.information_state(self.__game, self.setup.rules, self.seat)
+        return self._key
 
     def determinize(self, n, seed):
         """`n` games that the seat cannot tell from the true one, as records (n,), each with a generator of its own.
@@ -38,13 +44,25 @@ class SeatView:
         A prior over what is hidden, not a posterior; see the AEC environment's `determinize`.
         """
         n = whole("n", n, 1, 2**20)
-        setup = self.setup
-        games = np.zeros(n, setup.game.dtype)
-        games[:] = self.__game
         seeds = np.random.SeedSequence(check_seed(seed)).generate_state(n, np.uint64).astype(np.int64) & MAX_SEED
-        mask = np.zeros(setup.num_actions, np.int8)
-        setup.loops.determinize(games, setup.params, setup.seats, 0, n, self.seat, seeds, mask)
-        return games
+        return self._redraw(np.repeat(self._games, n), seeds)
+
+
+def legal_choices(agent, chosen, mask):
+    """An agent's choices as int64 (N,).
+
+    Raises:
+        ValueError: not one whole number a row, or one outside the row's mask; names the agent and the choice.
+    """
+    name = getattr(agent, "name", type(agent).__name__)
+    chosen = np.asarray(chosen)
+    if chosen.shape != (len(mask),) or not np.issubdtype(chosen.dtype, np.integer):
+        raise ValueError(f"agent {name!r} must choose whole numbers ({len(mask)},), not {chosen.dtype} {chosen.shape}")
+    inside = (chosen >= 0) & (chosen < mask.shape[1])
+    legal = inside & (mask[np.arange(len(mask)), np.where(inside, chosen, 0)] == 1)
+    if not legal.all():
+        raise ValueError(f"agent {name!r} chose an illegal action: {chosen[~legal].tolist()[0]}")
+    return chosen.astype(np.int64)
 
 
 def check_seat(setup, seat):
@@ -125,11 +143,7 @@ class SeatBatch:
         self._deal(rows)
 
     def check_seeds(self, seed):
-        if np.ndim(seed) == 0:
-            return check_seed(seed) + np.arange(self.num_envs)
-        if len(seed) != self.num_envs:
-            refuse("seed", f"{len(seed)} seeds", f"one seed, or one for each of {self.num_envs} rows")
-        return np.array([check_seed(s) for s in seed])
+        return row_seeds(seed, self.num_envs)
 
     def _deal(self, rows):
         """Deal and let others move; games over before the learner's first decision are dealt anew."""
@@ -148,7 +162,10 @@ class SeatBatch:
                 return
             self.skipped_games[rows] += 1
             self.games["episode"][rows] += 1
-        raise RuntimeError(f"{self.setup.id}: {MAX_DEALS} deals in a row ended before the learner's first decision")
+        cap = f" (max_steps={self.setup.max_steps} may be too few)" if self.setup.max_steps else ""
+        raise RuntimeError(
+            f"{self.setup.id}: {MAX_DEALS} deals in a row ended before the learner's first decision{cap}"
+        )
 
     def _choose_seats(self, rows):
         n = self.setup.num_players
@@ -190,12 +207,13 @@ class SeatBatch:
         if chosen.shape != (self.num_envs,) or not np.issubdtype(chosen.dtype, np.integer):
             refuse("actions", f"{chosen.dtype} {chosen.shape}", f"whole numbers of shape ({self.num_envs},)")
         inside = (chosen >= 0) & (chosen < setup.num_actions)
+        chosen = np.where(inside, chosen, -1).astype(np.int64)
         legal = inside & (self.action_mask[self._row, np.where(inside, chosen, 0)] == 1)
         illegal = rows & ~legal
         if illegal.any() and setup.illegal_action == "raise":
             row = int(np.flatnonzero(illegal)[0])
             agent = setup.agents[self.seats[row]]
-            message = illegal_message(setup, agent, int(chosen[row]), self.action_mask[row])
+            message = illegal_message(setup, agent, int(np.asarray(actions)[row]), self.action_mask[row])
             raise ValueError(message if self.num_envs == 1 else f"row {row}, {message}")
         for row in np.flatnonzero(illegal).tolist():
             if setup.illegal_action == "forfeit":
@@ -233,13 +251,10 @@ class SeatBatch:
             at = np.flatnonzero(asked)
             mask = self._mask[at, view[at]]
             views = None
-            if agent.needs_view:
+            if getattr(agent, "needs_view", False):
                 views = [SeatView(setup, self.games[i : i + 1], int(seat[i])) for i in at]
             chosen = agent.act(self._observation[at, view[at]], mask, self._streams[k][at], views)
-            chosen = np.asarray(chosen)
-            if chosen.shape != at.shape or not mask[np.arange(len(at)), chosen].all():
-                raise ValueError(f"opponent {agent.name!r} chose an illegal action in {setup.id}: {chosen.tolist()}")
-            self._actions[at, view[at]] = chosen
+            self._actions[at, view[at]] = legal_choices(agent, chosen, mask)
 
     def _advance(self, rows):
         setup = self.setup
@@ -276,6 +291,21 @@ class SeatBatch:
     def final_info_of(self, row):
         """The end-of-game facts of a row whose game is over, as plain values."""
         return self.setup.final_info(self.games[row])
+
+    def put_games(self, games):
+        """Go on from these records (N,), up to the learner's next decision in each; its seats stay as they are."""
+        rows, setup = np.ones(self.num_envs, bool), self.setup
+        self.games[:] = games
+        self.games["pending"] = UNSET
+        setup.loops.observe(
+            self.games, setup.params, setup.seats, 0, self.num_envs,
+            self._observation, self._mask, self._asked, self._current,
+        )  # fmt: skip
+        self.rewards[:] = self._carried[:] = 0
+        self.illegal_action[:] = False
+        self._play_to_decision(rows)
+        self._carried[:] = self.rewards
+        self._show(rows)
 
     def snapshot(self):
         """Everything that decides how the batch goes on, as arrays; see `restore`."""

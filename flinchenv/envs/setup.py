@@ -115,6 +115,23 @@ def check_seed(seed):
     return whole("seed", seed, 0, MAX_SEED)
 
 
+def row_seeds(seed, num_rows):
+    """int64 (N,) seeds of N rows from one seed, whose rows count on from it, or from N seeds.
+
+    Raises:
+        ValueError: a seed outside 0..2**63 - 1, or another number of them.
+    """
+    if np.ndim(seed) == 0:
+        first = check_seed(seed)
+        if first > MAX_SEED - num_rows + 1:
+            refuse("seed", seed, f"a whole number in 0..{MAX_SEED - num_rows + 1} for {num_rows} rows")
+        return first + np.arange(num_rows, dtype=np.int64)
+    seeds = seed.tolist() if isinstance(seed, np.ndarray) else list(seed)
+    if len(seeds) != num_rows:
+        refuse("seed", f"{len(seeds)} seeds", f"one seed, or one for each of {num_rows} rows")
+    return np.array([check_seed(s) for s in seeds], dtype=np.int64)
+
+
 def check_render_mode(render_mode):
     """None or one of RENDER_MODES."""
     return None if render_mode is None else one_of("render_mode", render_mode, RENDER_MODES)

@@ -4,12 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.kernel import COMPILED
 from ..core.params import refuse, whole
-from ..core.rng import BOT, MAX_SEED, RowStreams
+from ..core.rng import BOT, RowStreams
 from ..core.spec import OFFENCE, RUNNING, UNDEALT, UNSET
 from .aec import illegal_message
 from .blocks import RowBlocks
-from .setup import check_seed, fresh_seed, legal_stand_in, open_snapshot, take_snapshot
+from .setup import check_seed, fresh_seed, legal_stand_in, open_snapshot, row_seeds, take_snapshot
 
 DTYPES = ("int8", "float32")
 MAX_ENVS = 2**22
@@ -36,7 +37,8 @@ class Step(NamedTuple):
         rewards: float32 (N, P), earned in this step.
         terminated, truncated: bool (N,), games that ended in this step and have been dealt anew.
         final_observation: (N, P, D), each seat's last view, valid where a game ended in this step.
-        final_info: {"scores", "winners", "end_reason", "length", "returns"}, arrays, valid where a game ended.
+        final_info: {"scores", "winners", "end_reason", "length", "returns"}, arrays, valid where a game ended; an
+            `end_reason` is an index of the environment's `end_reasons`, and `final_info_of(row)` gives plain values.
         illegal_action: bool (N,) or (N, P), ids that were illegal and were replaced or forfeited the game.
     """
 
@@ -103,7 +105,7 @@ class VectorGame:
         ended = self._ended
         self.final_info = {
             "scores": ended["scores"][:, :p],
-            "winners": ended["winners"][:, :p],
+            "winners": ended["winners"][:, :p].view(bool),
             "end_reason": ended["end_reason"],
             "length": ended["length"],
             "returns": ended["returns"][:, :p],
@@ -122,7 +124,12 @@ class VectorGame:
             self.illegal_action,
         )
         self._had_illegal = False
-        self._ready = False
+        self._dealt = False
+        self._over = False  # a rollout has left rows at their end
+
+    def _need_reset(self, what):
+        if not self._dealt:
+            raise RuntimeError(f"{self.setup.id}: call reset() before {what}")
 
     def reset(self, seed=None):
         """Deal every row.
@@ -136,27 +143,16 @@ class VectorGame:
         """
         games = self._games
         if seed is not None:
-            seeds = self._seeds(seed)
+            seeds = row_seeds(seed, self.num_envs)
             games["seed"], games["episode"] = seeds, 0
-        elif not self._ready:
+        elif not self._dealt:
             games["seed"] = fresh_seed() + np.arange(self.num_envs)
         else:
             games["episode"] += 1
         games["end_reason"] = UNDEALT
-        self._ready = True
+        self._dealt, self._over = True, False
         self._advance(self._actions)
         return self._step
-
-    def _seeds(self, seed):
-        if np.ndim(seed) == 0:
-            first = check_seed(seed)
-            if first > MAX_SEED - self.num_envs + 1:
-                refuse("seed", seed, f"a whole number in 0..{MAX_SEED - self.num_envs + 1} for {self.num_envs} rows")
-            return first + np.arange(self.num_envs, dtype=np.int64)
-        seeds = np.asarray(seed)
-        if seeds.shape != (self.num_envs,):
-            refuse("seed", f"shape {seeds.shape}", f"one whole number, or shape ({self.num_envs},)")
-        return np.array([check_seed(s) for s in seeds.tolist()], dtype=np.int64)
 
     def step(self, actions):
         """Carry out one round in every row.
@@ -168,8 +164,10 @@ class VectorGame:
         Raises:
             ValueError: wrong shape or type, or under illegal_action="raise" an illegal id; no row has changed then.
         """
-        if not self._ready:
-            raise RuntimeError(f"{self.setup.id}: call reset() before step()")
+        self._need_reset("step()")
+        if self._over:
+            rows = np.flatnonzero(self._games["end_reason"] > RUNNING).tolist()
+            raise RuntimeError(f"{self.setup.id}: a rollout has ended rows {rows}; reset() or restore() them")
         actions = np.asarray(actions)
         if actions.shape != self.illegal_action.shape or not np.issubdtype(actions.dtype, np.integer):
             given = f"{actions.dtype} {actions.shape}"
@@ -224,8 +222,8 @@ class VectorGame:
             if self.terminated.any() or self.truncated.any():
                 self._shown_final[:] = self._final
 
-    def _observe(self):
-        """Show the games as they stand, nothing earned and nothing ended."""
+    def _observe(self, rows):
+        """Show the games as they stand; in the rows that were changed nothing has been earned and nothing has ended."""
         setup = self.setup
         setup.loops.observe(
             self._games, setup.params, setup.seats, 0, self.num_envs,
@@ -233,8 +231,9 @@ class VectorGame:
         )  # fmt: skip
         if self.dtype != np.int8:
             self._shown[:] = self._observation
-        self.rewards[:] = 0
-        self.terminated[:] = self.truncated[:] = self.illegal_action[:] = False
+        self.rewards[rows] = 0
+        self.terminated[rows] = self.truncated[rows] = self.illegal_action[rows] = False
+        self._over = bool((self._games["end_reason"] > RUNNING).any())
 
     def final_info_of(self, row):
         """The end-of-game facts of a row whose game ended in the last step, as plain values, as in the other APIs."""
@@ -248,14 +247,16 @@ class VectorGame:
 
     def copy_rows(self, src, dst):
         """Make rows `dst` the games of rows `src`, as they stand; observations and masks follow."""
+        self._need_reset("copy_rows()")
         src, dst = self._rows(src, "src"), self._rows(dst, "dst")
         if len(src) != len(dst):
             refuse("dst", f"{len(dst)} rows", f"as many as src, {len(src)}")
         self._games[dst] = self._games[src]
-        self._observe()
+        self._observe(dst)
 
     def snapshot(self, rows=None):
         """The games of `rows` (None: all) as they stand; see `Snapshot`."""
+        self._need_reset("snapshot()")
         games = self._games if rows is None else self._games[self._rows(rows, "rows")]
         return take_snapshot(self.setup, games)
 
@@ -272,12 +273,12 @@ class VectorGame:
             refuse("snapshot", "a game before its reset", "running games")
         self._games[rows] = games
         self._games["pending"][rows] = UNSET
-        if not self._ready:
+        if not self._dealt:
             others = np.setdiff1d(np.arange(self.num_envs), rows)
             if len(others):
                 refuse("rows", f"{len(rows)} of {self.num_envs}", "all rows before the first reset()")
-            self._ready = True
-        self._observe()
+            self._dealt = True
+        self._observe(rows)
 
     def determinize(self, rows, player, seeds):
         """Redraw, in `rows`, all that `player` cannot know, each row from its own seed; then show them.
@@ -291,6 +292,7 @@ class VectorGame:
             player: a seat, or its agent's name.
             seeds: (K,) whole numbers in 0..2**63 - 1.
         """
+        self._need_reset("determinize()")
         rows = self._rows(rows, "rows")
         if isinstance(player, str) and player in self.agents:
             player = self.agents.index(player)
@@ -302,7 +304,7 @@ class VectorGame:
         setup = self.setup
         setup.loops.determinize(games, setup.params, setup.seats, 0, len(rows), player, seeds, mask)
         self._games[rows] = games
-        self._observe()
+        self._observe(rows)
 
     def _rows(self, rows, name):
         rows = np.atleast_1d(np.asarray(rows))
@@ -328,8 +330,7 @@ class VectorGame:
         Returns:
             Rollout(decisions, finished, returns).
         """
-        if not self._ready:
-            raise RuntimeError(f"{self.setup.id}: call reset() before rollout()")
+        self._need_reset("rollout()")
         if max_steps is None and auto_reset:
             refuse("max_steps", None, "a number of rounds where auto_reset is on")
         steps = 2**62 if max_steps is None else whole("max_steps", max_steps, 1, 2**62)
@@ -339,17 +340,17 @@ class VectorGame:
         result = Rollout(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, self.num_players), np.float32))
         if policy == "random":
             loop, extra = setup.loops.rollout, []
-        elif hasattr(policy, "py_func"):
+        elif hasattr(policy, "py_func") or (not COMPILED and callable(policy)):
             loop, extra = setup.loops.rollout_policy, [policy, np.zeros((n, setup.num_actions), np.int8)]
         else:
             refuse("policy", policy, "'random' or a function compiled by numba")
+        caps, sums = (steps, setup.max_steps, auto_reset), (*result, np.zeros_like(result.returns))
         self._blocks.run(
             lambda start, stop: loop(
-                self._games, setup.params, setup.seats, start, stop, steps, auto_reset, counters, *result, *extra
+                self._games, setup.params, setup.seats, start, stop, *caps, counters, *sums, *extra
             )
         )
-        self._observe()
-        self._ready = not (self._games["end_reason"] > RUNNING).any()
+        self._observe(np.arange(n))
         return result
 
     def close(self):
@@ -357,10 +358,19 @@ class VectorGame:
         self._blocks.close()
 
     def __getstate__(self):
-        kept = self.snapshot() if self._ready else None
-        return {"setup": self.setup, "options": (self.num_envs, self._blocks.threads, str(self.dtype)), "games": kept}
+        arrays = {name: getattr(self, name).copy() for name in _KEPT}
+        options = (self.num_envs, self._blocks.threads, str(self.dtype))
+        return {"setup": self.setup, "options": options, "arrays": arrays, "state": (self._dealt, self._over)}
 
     def __setstate__(self, state):
         VectorGame.__init__(self, state["setup"], *state["options"])
-        if state["games"] is not None:
-            self.restore(state["games"])
+        for name, array in state["arrays"].items():
+            getattr(self, name)[:] = array
+        self._dealt, self._over = state["state"]
+        self._had_illegal = bool(self.illegal_action.any())
+
+
+_KEPT = (
+    "_games", "_ended", "_observation", "_mask", "_current", "_final", "_shown", "_shown_final",
+    "rewards", "terminated", "truncated", "illegal_action",
+)  # fmt: skip

@@ -54,7 +54,7 @@ GAME = game_dtype(
         ("hands", np.int32),  # finished hands
         ("phase", np.int32),
         ("won", np.int8, (MAX_PLAYERS,)),  # who won the last finished hand
-        ("past", np.int32, (MAX_HISTORY, MAX_PLAYERS)),  # hand h in row h % MAX_HISTORY: the phased ids chosen, as bits
+        ("past", np.int32, (MAX_HISTORY, MAX_PLAYERS)),  # hand h in row h & past_mask: the phased ids chosen, as bits
         ("gains", np.int32, (MAX_PLAYERS,)),  # points won in the last hand that had a winner
         ("spent", np.int32, (MAX_PLAYERS,)),  # bit g: Guess Card g was discarded (PA5)
         ("win_pile", np.int8, (MAX_PLAYERS, NUM_GUESSES)),  # how many of each Guess Card
@@ -186,7 +186,7 @@ def settle_hand(s, params, seats, rewards):
         discard_guesses(s, len(seats))
     if params.play_cards == CONSUMED:
         consume_play_cards(s, params, len(seats))
-    remember_hand(s, seats)
+    remember_hand(s, params, seats)
     s.end_reason = find_end(s, params, seats, num_winners > 0 or params.loser_guess == DISCARD)
     if s.end_reason == RUNNING:
         s.phase = GUESSING
@@ -304,9 +304,9 @@ def consume_play_cards(s, params, n):
 
 
 @helper
-def remember_hand(s, seats):
+def remember_hand(s, params, seats):
     """Write the hand into the public past and clear the table (PA14: all of it is public now)."""
-    row = s.hands & (MAX_HISTORY - 1)
+    row = s.hands & params.past_mask  # no more rows in use than are shown
     packed = np.uint64(1)
     for p in range(len(seats)):
         s.past[row, p] = 1 << PLAY + s.play[p] | one_bit(s.guess[p])

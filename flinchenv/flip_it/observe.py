@@ -21,7 +21,6 @@ from ..core.spec import RUNNING
 from .game import (
     CONSUMED,
     JOINT,
-    MAX_HISTORY,
     NUM_GUESSES,
     NUM_PHASED,
     NUM_PLAYS,
@@ -117,7 +116,7 @@ def fill_observations(s, params, seats, rows):
     if params.play_cards == CONSUMED:
         at = put_views(rows, at, s.play_cards, seats, NUM_PLAYS)
     for back in range(1, params.obs_history + 1):
-        at = put_views(rows, at, s.past[(s.hands - back) & (MAX_HISTORY - 1)], seats, NUM_PHASED)
+        at = put_views(rows, at, s.past[(s.hands - back) & params.past_mask], seats, NUM_PHASED)
 
 
 @routine
@@ -155,7 +154,7 @@ def put_table(s, params, seats, first, observation, at):
     if params.play_cards == CONSUMED:
         at = put_seats(observation, at, s.play_cards, first, seats, NUM_PLAYS)
     for back in range(1, params.obs_history + 1):
-        at = put_seats(observation, at, s.past[(s.hands - back) & (MAX_HISTORY - 1)], first, seats, NUM_PHASED)
+        at = put_seats(observation, at, s.past[(s.hands - back) & params.past_mask], first, seats, NUM_PHASED)
     return at
 
 

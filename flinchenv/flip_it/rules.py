@@ -140,6 +140,7 @@ class FlipItRules:
             "all_plays": sum(1 << v for v in self.play_values),
             "goal_kind": GOALS.index(self.goal[0]),
             "goal_number": self.goal[1],
+            "past_mask": (1 << max(self.obs_history - 1, 0).bit_length()) - 1,
             "spots": [spots(self, g) for g in range(MAX_GUESS + 1)],
         }
 

@@ -62,7 +62,7 @@ def render_text(s, rules, viewer=None):
     if s.end_reason != RUNNING:
         names = ", ".join(f"player_{p}" for p in range(rules.num_players) if s.winners[p])
         lines = [f"over after {s.hands} hands: {END_REASONS[s.end_reason]}; won by {names or 'nobody'}"]
-    last = [_choices(s.past[(s.hands - 1) % len(s.past), p]) for p in range(rules.num_players)]
+    last = [_choices(s.past[(s.hands - 1) & rules.kernel_values()["past_mask"], p]) for p in range(rules.num_players)]
     for p in range(rules.num_players):
         line = f"player_{p}  points {s.scores[p]}  guess cards {_cards(s.guess_cards[p])}"
         if rules.play_cards == "consumed":

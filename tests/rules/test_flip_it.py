@@ -846,16 +846,15 @@ def test_phased_and_joint_are_the_same_game_for_the_same_choices(scoring, reward
 @pytest.mark.parametrize("actions", ["phased", "joint"])
 def test_uniform_play_earns_what_the_rules_file_says(players, expected, actions):
     rows, hands_a_row = 1000, 1000
-    env = flinchenv.make("flip_it-hand-v0", num_players=players, reward="points", actions=actions)
+    env = flinchenv.make(
+        "flip_it-hand-v0", "vector", num_envs=rows, num_players=players, reward="points", actions=actions
+    )
     env.reset(seed=0)
-    setup, games = env.setup, env.snapshot().games.repeat(rows)
-    counters = np.arange(rows, dtype=np.uint64) * np.uint64(2**40)
-    decisions, finished = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-    returns = np.zeros((rows, players), np.float32)
     rounds = hands_a_row * (2 if actions == "phased" else 1)
-    setup.loops.rollout(games, setup.params, setup.seats, 0, rows, rounds, True, counters, decisions, finished, returns)
-    assert finished.tolist() == [hands_a_row] * rows
-    assert decisions.tolist() == [rounds * players] * rows
+    played = env.rollout(max_steps=rounds, auto_reset=True, seed=1)
+    assert played.finished.tolist() == [hands_a_row] * rows
+    assert played.decisions.tolist() == [rounds * players] * rows
+    returns = played.returns
     a_row = returns.astype(float).mean(1) / hands_a_row
     assert abs(a_row.mean() - expected) < 4 * a_row.std(ddof=1) / math.sqrt(rows)
 

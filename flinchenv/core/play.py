@@ -140,10 +140,6 @@ def loops(game):
         """Observation and mask of each seat (K == P), or of the seat to act (K == 1); who is asked, if wanted."""
         for p in range(len(asked)):
             asked[p] = s.end_reason == RUNNING and is_asked(s, params, seats, p)
-        if len(observation) == len(seats):
-            fill_observations(s, params, seats, observation)
-        else:
-            fill_observation(s, params, seats, np.int64(s.current_player), observation[0])
         if s.end_reason != RUNNING:
             action_mask[:] = 0
         elif len(observation) == len(seats):
@@ -151,6 +147,10 @@ def loops(game):
                 fill_action_mask(s, params, seats, p, action_mask[p])
         else:
             fill_action_mask(s, params, seats, np.int64(s.current_player), action_mask[0])
+        if len(observation) == len(seats):
+            fill_observations(s, params, seats, observation)
+        else:
+            fill_observation(s, params, seats, np.int64(s.current_player), observation[0])
 
     @kernel
     def advance(

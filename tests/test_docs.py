@@ -44,7 +44,18 @@ def test_information_set_counts_of_the_solvable_presets():
     assert 500_000 <= 527_506 <= 2_000_000
 
 
+def test_the_readmes_examples_run(capsys):
+    blocks = (ROOT / "README.md").read_text().split("```python\n")[1:]
+    assert len(blocks) == 3
+    for block in blocks:
+        exec(block.split("```")[0], {})
+    assert capsys.readouterr().out.count("\n") == 3
+
+
 def test_the_readme_names_every_id_and_command():
     readme = (ROOT / "README.md").read_text()
-    for id in flinchenv.list_envs():
-        assert id in readme
+    for word in (
+        *flinchenv.list_envs(),
+        *(["list", "rules", "layout", "demo", "speed", "train", "evaluate", "tournament", "replay"]),
+    ):
+        assert word in readme

@@ -42,7 +42,7 @@ def count_ones(mask):
     return ones
 
 
-@helper
+@routine
 def forfeit(s, seats, rewards):
     """End the game for all: the k offenders get -1 and the others share +k; if all offend, 0 each."""
     n = len(seats)

@@ -1,6 +1,6 @@
 """How points become rewards: shared by the games, inside their kernels."""
 
-from .kernel import helper
+from .kernel import helper, routine
 
 
 @helper
@@ -16,7 +16,7 @@ def pay_margin(gains, seats, rewards):
             rewards[p] += gains[p]
 
 
-@helper
+@routine
 def pay_places(winners, seats, rewards):
     """Add +1 shared among k winners of n seats as (n/k - 1)/(n - 1), and -1/(n - 1) to every other seat."""
     n = len(seats)
@@ -30,11 +30,12 @@ def pay_places(winners, seats, rewards):
             rewards[p] -= 1 / (n - 1)
 
 
-@helper
+@routine
 def mark_leaders(s, seats):
     """Mark in `s.winners` every seat with the most points."""
     most = s.scores[0]
     for p in range(len(seats)):
-        most = max(most, s.scores[p])
+        if s.scores[p] > most:
+            most = s.scores[p]
     for p in range(len(seats)):
         s.winners[p] = s.scores[p] == most

@@ -132,7 +132,7 @@ def apply_actions(s, params, seats, rewards):
         settle_hand(s, params, seats, rewards)
 
 
-@helper
+@routine
 def apply_in_turn(s, seats):
     """PA12: guesses in ascending order without showing, then flips in turn from seat `hands` mod n, each public.
 
@@ -330,7 +330,8 @@ def find_end(s, params, seats, cards_moved):
     if cards_moved:
         for p in range(len(seats)):
             empty += s.guess_cards[p] == 0
-            most = max(most, s.scores[p])
+            if s.scores[p] > most:
+                most = s.scores[p]
     if params.goal_kind == GOAL_SCORE and most >= params.goal_number:
         return GOAL
     if params.goal_kind == GOAL_HANDS and s.hands >= params.goal_number:

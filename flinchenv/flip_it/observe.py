@@ -109,7 +109,7 @@ def fill_observations(s, params, seats, rows):
             put_own(s, p, rows[p])
     at = put_views(rows, at, s.guess_cards, seats, NUM_GUESSES)
     at = put_views_count(rows, at, s.scores, seats)
-    hands = min(s.hands, MOST)
+    hands = s.hands if s.hands < MOST else MOST
     for p in range(len(seats)):
         rows[p, at] = hands
     at += 1

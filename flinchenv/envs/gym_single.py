@@ -19,7 +19,8 @@ class SeatEnv(gymnasium.Env):
     """One game from one seat. The observation is int8 (D,), the legal ids are `info["action_mask"]`, int8 (A,).
 
     The reward is the sum of all that the learner earned from its action to its next decision or the end; what it earned
-    before its first decision comes with its first step. `action_masks()` serves sb3-contrib.
+    before its first decision comes with its first step. Where the game asks it, it is asked, be there but one legal id.
+    `action_masks()` serves sb3-contrib.
 
     Args:
         setup: the game and its rules.

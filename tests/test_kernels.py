@@ -167,7 +167,8 @@ def _write_seats(rows, sets, values, seats):
 @njit(_nrt=False)
 def _write_views(rows, sets, values, seats):
     at = bits.put_views(rows, 1, sets, seats, 21)
-    bits.put_views_onehot(rows, at, values, seats, 6)
+    for p in range(len(seats)):
+        bits.put_seats_onehot(rows[p], at, values, p, seats, 6)
 
 
 @pytest.mark.parametrize("players", [1, 2, 3, 4, 5, 8])

@@ -65,13 +65,6 @@ def _put_views(rows, at, sets, seats, width):
     return at + len(seats) * width
 
 
-def _put_views_onehot(rows, at, values, seats, width):
-    """As `put_views`, for one value a seat, negative for none."""
-    for p in range(len(seats)):
-        _put_seats_onehot(rows[p], at, values, p, seats, width)
-    return at + len(seats) * width
-
-
 def _put_views_count(rows, at, counts, seats):
     """Write every seat's count, clipped to 127, into every seat's row, clockwise from itself."""
     for p in range(len(seats)):
@@ -211,24 +204,21 @@ def _compiled_put_seats(onehot):
     return put_seats
 
 
-def _compiled_put_views(onehot):
-    def put_views(typingctx, rows, at, sets, seats, width):
-        size, n = width.literal_value, len(seats)
+def _compiled_put_views(typingctx, rows, at, sets, seats, width):
+    size, n = width.literal_value, len(seats)
 
-        def codegen(context, builder, sig, args):
-            int64 = ir.IntType(64)
-            array = context.make_array(rows)(context, builder, args[0])
-            row_size = builder.extract_value(array.shape, 1)
-            values = [_load_set(context, builder, sets, args[2], int64(p), onehot) for p in range(n)]
-            for p in range(n):
-                start = builder.add(builder.mul(row_size, int64(p)), args[1])
-                words = _pack(builder, values[p:] + values[:p], size)
-                _store_words(builder, builder.gep(array.data, [start]), words, n * size)
-            return builder.add(args[1], int64(n * size))
+    def codegen(context, builder, sig, args):
+        int64 = ir.IntType(64)
+        array = context.make_array(rows)(context, builder, args[0])
+        row_size = builder.extract_value(array.shape, 1)
+        values = [_load_set(context, builder, sets, args[2], int64(p), onehot=False) for p in range(n)]
+        for p in range(n):
+            start = builder.add(builder.mul(row_size, int64(p)), args[1])
+            words = _pack(builder, values[p:] + values[:p], size)
+            _store_words(builder, builder.gep(array.data, [start]), words, n * size)
+        return builder.add(args[1], int64(n * size))
 
-        return types.int64(rows, types.int64, sets, seats, width), codegen
-
-    return put_views
+    return types.int64(rows, types.int64, sets, seats, width), codegen
 
 
 def _compiled_put_views_count(typingctx, rows, at, counts, seats):
@@ -264,24 +254,21 @@ def _compiled_count_bits(typingctx, x):
 if config.DISABLE_JIT:
     put_bits, put_pairs, count_bits = _put_bits, _put_pairs, _count_bits
     put_seats, put_seats_onehot = _put_seats, _put_seats_onehot
-    put_views, put_views_onehot = _put_views, _put_views_onehot
-    put_views_count = _put_views_count
+    put_views, put_views_count = _put_views, _put_views_count
 else:
     count_bits = intrinsic(_compiled_count_bits)
     if config.BOUNDSCHECK:
         put_bits, put_pairs = helper(_put_bits), helper(_put_pairs)
         put_seats, put_seats_onehot = helper(_put_seats), helper(_put_seats_onehot)
         _put_seats, _put_seats_onehot = put_seats, put_seats_onehot
-        put_views, put_views_onehot = helper(_put_views), helper(_put_views_onehot)
-        put_views_count = helper(_put_views_count)
+        put_views, put_views_count = helper(_put_views), helper(_put_views_count)
     else:
         literal = intrinsic(prefer_literal=True)
         put_bits = literal(_compiled_put_bits)
         put_pairs = literal(_compiled_put_pairs)
         put_seats = literal(_compiled_put_seats(onehot=False))
         put_seats_onehot = literal(_compiled_put_seats(onehot=True))
-        put_views = literal(_compiled_put_views(onehot=False))
-        put_views_onehot = literal(_compiled_put_views(onehot=True))
+        put_views = literal(_compiled_put_views)
         put_views_count = literal(_compiled_put_views_count)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .kernel import helper, kernel, routine
-from .rng import GAME, GAMMA, REDRAW, below, mix, stream
+from .rng import GAME, GAMMA, REDRAW, mix, random_below, stream
 from .spec import FORFEIT, MAX_STEPS, OFFENCE, RUNNING, UNDEALT, UNSET
 
 
@@ -292,8 +292,7 @@ def loops(game):
             for p in range(len(seats)):
                 if p != player and s.pending[p] != UNSET:
                     fill_action_mask(s, params, seats, p, mask)
-                    s.rng = s.rng + GAMMA
-                    k = below(s.rng, count_ones(mask))
+                    k = random_below(s, count_ones(mask))
                     for a in range(len(mask)):
                         if mask[a]:
                             if k == 0:

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.bits import count_bits, nth_bit, nth_bit_of_byte, one_bit, put_bits, put_pairs
 from ..core.kernel import helper, routine
 from ..core.rewards import mark_leaders, pay_margin, pay_places
-from ..core.rng import GAMMA, HALF, LOW, below, mix, scale_down
+from ..core.rng import GAMMA, HALF, LOW, mix, random_below, scale_down
 from ..core.spec import COMMON_REASONS, FIRST_OWN_REASON, RUNNING, game_dtype
 from .rules import MAX_GUESS, MAX_PLAY, MAX_PLAYERS
 
@@ -350,9 +350,7 @@ def redraw_hidden(s, params, seats, player):
     """Draw anew the guesses that others have set aside in the running hand, uniformly over their Guess Cards."""
     for p in range(len(seats)):
         if p != player and s.guess[p] != NONE:
-            s.rng = s.rng + GAMMA
-            guesses = s.guess_cards[p]
-            s.guess[p] = nth_bit(guesses, below(s.rng, count_bits(guesses)))
+            s.guess[p] = nth_bit(s.guess_cards[p], random_below(s, count_bits(s.guess_cards[p])))
 
 
 @helper

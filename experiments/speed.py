@@ -181,10 +181,10 @@ def deal(setup, games):
     n, p, d, a = len(games), setup.num_players, setup.layout.size, setup.num_actions
     views = p if setup.simultaneous else 1
     setup.loops.advance(
-        games, games, setup.params, setup.seats, 0, n, 0, False, np.zeros((n, views), np.int64),
+        games, setup.params, setup.seats, 0, n, 0, np.zeros((n, views), np.int64),
         np.zeros((n, views, d), np.int8), np.zeros((n, views, a), np.int8), np.zeros((n, 0), np.int8),
         np.zeros(n, np.int32), np.zeros((n, p), np.float32), np.zeros(n, bool), np.zeros(n, bool),
-        np.zeros((n, p, d), np.int8), np.ones(n, bool),
+        np.ones(n, bool),
     )  # fmt: skip
 
 

@@ -231,7 +231,6 @@ def play(setup, agents, seating, seeds, keys):
     mask = np.zeros((n, views, setup.num_actions), np.int8)
     asked, current = np.zeros((n, p), np.int8), np.zeros(n, np.int32)
     rewards, flags = np.zeros((n, p), np.float32), np.zeros((2, n), bool)
-    final = np.zeros((0, p, setup.layout.size), np.int8)  # without auto-reset nobody writes it
     purposes = AGENT + np.uint64(SEATING_STREAM) + (keys[:, None] * p + np.arange(p)).astype(np.uint64)
     streams = RowStreams(np.repeat(seeds, p), np.zeros(n * p), purposes.ravel())
     faults = {k: Counter() for k in range(len(agents))}
@@ -239,8 +238,8 @@ def play(setup, agents, seating, seeds, keys):
     active = np.ones(n, bool)
     while active.any():
         setup.loops.advance(
-            games, games, setup.params, setup.seats, 0, n, setup.max_steps, False, actions, observation, mask, asked,
-            current, rewards, flags[0], flags[1], final, active,
+            games, setup.params, setup.seats, 0, n, setup.max_steps, actions, observation, mask, asked, current,
+            rewards, flags[0], flags[1], active,
         )  # fmt: skip
         active = games["end_reason"] == RUNNING
         if setup.simultaneous:

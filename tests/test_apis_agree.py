@@ -407,3 +407,30 @@ def test_make_vec_works_in_every_mode_of_gymnasium():
         env = gymnasium.make_vec("flinchenv/flip_it-v0", num_envs=2, vectorization_mode=mode)
         env.reset(seed=1)
         env.close()
+
+
+ALL_SHOWN = [
+    {"actions": "joint", "num_players": 4},
+    {"actions": "joint", "num_players": 3, "loser_guess": "discard", "no_guess_cards": "continue"},
+    {"actions": "joint", "scoring": "capture", "capture_multi": "share"},
+    {"actions": "joint", "win_rule": "closest", "guess_max": 4, "goal": ("hands", 6)},
+    {"actions": "joint", "play_cards": "consumed"},
+    {"num_players": 3},
+    {"num_players": 3, "flip_order": "sequential", "goal": ("hands", 6)},
+]
+
+
+@pytest.mark.parametrize("options", ALL_SHOWN, ids=str)
+def test_a_batch_shows_where_its_games_stand_after_every_step(options):
+    """Whatever a step leaves unwritten: another batch that is given the same games writes everything anew."""
+    env, other = (flinchenv.make("flip_it-v0", "vector", num_envs=16, **options) for _ in range(2))
+    rng, ended = np.random.default_rng(3), 0
+    env.reset(seed=5)
+    for _ in range(300):
+        other.restore(env.snapshot())
+        assert (env.action_mask == other.action_mask).all()
+        assert (env.observation == other.observation).all()
+        assert (env.current_player == other.current_player).all()
+        step = env.step((rng.random(env.action_mask.shape) * env.action_mask).argmax(-1))
+        ended += int(step.terminated.sum())
+    assert ended > 0

@@ -12,6 +12,7 @@ import pickle
 import platform
 import warnings
 from pathlib import Path
+from typing import Any
 
 import llvmlite
 import numba
@@ -113,9 +114,45 @@ except ImportError:  # another numba has moved its private cache classes
     _KernelCache = None
 
 
-_OPTIONS = {"nogil": True, "_nrt": False, "error_model": "numpy"}
-_INNER = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # Python never calls them
+# numba would make machine code of each helper, though only kernels call it: a quarter of a cold start.
+_PARTS: dict[str, Any]
+try:
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+
+    class _Part(JITCodeLibrary):
+        """The code of a function that only kernels call: kept as it was lowered, to be optimised inside each kernel."""
+
+        codegen = property(lambda self: self)
+
+        def set_env(self, env_name, env):
+            """It is never run from here, so nothing is to be set."""
+
+        def get_pointer_to_function(self, name):
+            return 0
+
+        def _optimize_final_module(self):
+            pass
+
+        def _finalize_final_module(self):
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+    class _PartCompiler(Compiler):
+        """numba's compiler, ending in a `_Part`."""
+
+        def __init__(self, typingctx, targetctx, library, *args):
+            super().__init__(typingctx, targetctx, _Part(targetctx.codegen(), "part"), *args)
+
+    _PARTS = {"pipeline_class": _PartCompiler}
+
+except ImportError:  # another numba has moved them: slower to start, nothing else
+    _PARTS = {}
+
+
 # without _nrt=False hidden reference counting dominates
+_OPTIONS = {"nogil": True, "_nrt": False, "error_model": "numpy"}
+_INNER = _OPTIONS | _PARTS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def helper(py_func):

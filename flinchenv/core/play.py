@@ -18,6 +18,7 @@ class Loops(NamedTuple):
     """The compiled loops of one game."""
 
     advance: Any
+    advance_and_redeal: Any
     observe: Any
     observe_seats: Any
     observe_state: Any
@@ -69,7 +70,8 @@ def has_offence(s, seats):
 @functools.cache
 def loops(game):
     """The shared loops around one game's `Kernels`."""
-    deal, is_asked, fill_action_mask = game.deal, game.is_asked, game.fill_action_mask
+    deal, is_asked = game.deal, game.is_asked
+    fill_action_mask, masks_change = game.fill_action_mask, game.masks_change
     fill_observation, fill_observations, fill_state = (
         game.fill_observation,
         game.fill_observations,
@@ -136,58 +138,99 @@ def loops(game):
             returns[p] += rewards[p]
 
     @helper
-    def fill_row(s, params, seats, observation, action_mask, asked):
-        """Observation and mask of each seat (K == P), or of the seat to act (K == 1); who is asked, if wanted."""
-        for p in range(len(asked)):
-            asked[p] = s.end_reason == RUNNING and is_asked(s, params, seats, p)
-        if s.end_reason != RUNNING:
-            action_mask[:] = 0
-        elif len(observation) == len(seats):
+    def fill_masks(s, params, seats, action_mask):
+        """The mask of each seat (K == P), or of the seat to act (K == 1), of a running game."""
+        if len(action_mask) == len(seats):
             for p in range(len(seats)):
                 fill_action_mask(s, params, seats, p, action_mask[p])
         else:
             fill_action_mask(s, params, seats, np.int64(s.current_player), action_mask[0])
+
+    @helper
+    def fill_views(s, params, seats, observation):
+        """The observation of each seat (K == P), or of the seat to act (K == 1)."""
         if len(observation) == len(seats):
             fill_observations(s, params, seats, observation)
         else:
             fill_observation(s, params, seats, np.int64(s.current_player), observation[0])
 
+    @helper
+    def fill_row(s, params, seats, observation, action_mask, asked):
+        """Masks and observations, all masks empty once the game is over; who is asked, if wanted."""
+        for p in range(len(asked)):
+            asked[p] = s.end_reason == RUNNING and is_asked(s, params, seats, p)
+        if s.end_reason != RUNNING:
+            action_mask[:] = 0
+        else:
+            fill_masks(s, params, seats, action_mask)
+        fill_views(s, params, seats, observation)
+
+    @helper
+    def take_round(s, params, seats, max_steps, actions, rewards):
+        """Carry out the actions of one row, (P,), or (1,) of the seat to act; what they pay goes to `rewards`."""
+        for p in range(len(seats)):
+            rewards[p] = 0
+        if len(actions) == len(seats):
+            for p in range(len(seats)):
+                s.pending[p] = actions[p]
+        else:
+            s.pending[s.current_player] = actions[0]
+        play_round(s, params, seats, max_steps, rewards)
+
     @kernel
     def advance(
-        games, ended, rules, seats, start, stop, max_steps, auto_reset, actions,
-        observation, action_mask, asked, current_player, rewards, terminated, truncated, final_observation, active,
+        games, rules, seats, start, stop, max_steps, actions,
+        observation, action_mask, asked, current_player, rewards, terminated, truncated, active,
     ):  # fmt: skip
         """Deal the undealt rows, carry out one round in the others, then observe; active rows among start..stop-1.
 
-        A row whose game is over and stays over (auto_reset False) must not be stepped. With auto_reset the ended
-        record goes to `ended`, each seat's last view to `final_observation`, and the next episode is dealt.
-        `asked` is (N, P), or (N, 0) where nobody wants it.
+        A row whose game is over stays over and must not be stepped. `asked` is (N, P), or (N, 0) where nobody wants it.
         """
         params = rules[0]
         for i in rows(start, stop):
             if not active[i]:
                 continue
             s = games[i]
-            terminated[i] = False
-            truncated[i] = False
-            for p in range(len(seats)):
-                rewards[i, p] = 0
             if s.end_reason == UNDEALT:
+                rewards[i, :] = 0
                 start_episode(s, params, seats)
             else:
-                if actions.shape[1] == len(seats):
-                    for p in range(len(seats)):
-                        s.pending[p] = actions[i, p]
-                else:
-                    s.pending[s.current_player] = actions[i, 0]
-                play_round(s, params, seats, max_steps, rewards[i])
+                take_round(s, params, seats, max_steps, actions[i], rewards[i])
+            terminated[i] = s.end_reason != RUNNING and s.truncated == 0
+            truncated[i] = s.truncated != 0
+            current_player[i] = s.current_player
+            fill_row(s, params, seats, observation[i], action_mask[i], asked[i])
+
+    @kernel
+    def advance_and_redeal(
+        games, ended, rules, seats, start, stop, max_steps, actions,
+        observation, action_mask, current_player, rewards, terminated, truncated, final_observation,
+    ):  # fmt: skip
+        """Deal the undealt rows, carry out one round in the others, then observe; rows start..stop-1.
+
+        Where the game ends the record goes to `ended`, each seat's last view to `final_observation`, and the next
+        episode is dealt. Masks that a round leaves as they were are not written again: the rows must hold them.
+        """
+        params = rules[0]
+        for i in rows(start, stop):
+            s = games[i]
+            dealt = s.end_reason == UNDEALT
+            terminated[i] = False
+            truncated[i] = False
+            if dealt:
+                rewards[i, :] = 0
+                start_episode(s, params, seats)
+            else:
+                take_round(s, params, seats, max_steps, actions[i], rewards[i])
                 if s.end_reason != RUNNING:
                     terminated[i] = s.truncated == 0
                     truncated[i] = s.truncated != 0
-                    if auto_reset:
-                        end_episode(s, ended[i : i + 1], params, seats, final_observation[i])
+                    end_episode(s, ended[i : i + 1], params, seats, final_observation[i])
+                    dealt = True
             current_player[i] = s.current_player
-            fill_row(s, params, seats, observation[i], action_mask[i], asked[i])
+            if dealt or masks_change(s, params, seats):
+                fill_masks(s, params, seats, action_mask[i])
+            fill_views(s, params, seats, observation[i])
 
     @kernel
     def observe(games, rules, seats, start, stop, observation, action_mask, asked, current_player):
@@ -299,4 +342,7 @@ def loops(game):
                                 s.pending[p] = a
                             k -= 1
 
-    return Loops(advance, observe, observe_seats, observe_state, rollout, rollout_policy, all_legal, determinize)
+    return Loops(
+        advance, advance_and_redeal, observe, observe_seats, observe_state, rollout, rollout_policy, all_legal,
+        determinize,
+    )  # fmt: skip

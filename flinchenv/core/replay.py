@@ -195,7 +195,6 @@ class Recorder:
         self._current = np.zeros(1, np.int32)
         self._rewards = np.zeros((1, n), np.float32)
         self._flags = np.zeros((2, 1), bool)
-        self._final = np.zeros((1, n, size), np.int8)
         self._advance()
 
     @property
@@ -292,9 +291,8 @@ class Recorder:
             for seat in set(range(len(self.seats))) - set(self.order):
                 self._choices[0, seat] = self._mask[0, seat].argmax()
         loops(self.game.kernels).advance(
-            self.games, self.games, self._params, self.seats, 0, 1, 0, False, self._choices, self._observation,
-            self._mask, self._asked, self._current, self._rewards, self._flags[0], self._flags[1], self._final,
-            np.ones(1, bool),
+            self.games, self._params, self.seats, 0, 1, 0, self._choices, self._observation, self._mask, self._asked,
+            self._current, self._rewards, self._flags[0], self._flags[1], np.ones(1, bool),
         )  # fmt: skip
         self._choices[:] = UNSET
         self._place = 0

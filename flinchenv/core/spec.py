@@ -27,6 +27,8 @@ class GameSpec(NamedTuple):
         deal(s, params, seats): a fresh game from `s.rng`; sets `current_player` and leaves the round unasked.
         is_asked(s, params, seats, player) -> bool, while the game runs.
         fill_action_mask(s, params, seats, player, mask): int8 (A,) overwritten, while the game runs.
+        masks_change(s, params, seats) -> bool: whether the last round may have changed a mask; where it has not, the
+            vector API does not write the masks again.
         apply_actions(s, params, seats, rewards): carry out `s.pending`; adds to float32 (P,) `rewards`.
         fill_observation(s, params, seats, player, observation): (D,) overwritten; reads nothing hidden from player.
         fill_observations(s, params, seats, observations): (P, D) overwritten; every seat's observation, for
@@ -65,6 +67,7 @@ class Kernels(NamedTuple):
     deal: Any
     is_asked: Any
     fill_action_mask: Any
+    masks_change: Any
     apply_actions: Any
     fill_observation: Any
     fill_observations: Any

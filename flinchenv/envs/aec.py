@@ -71,7 +71,6 @@ class RawAECGame(AECEnv):
         self._rewards = np.zeros((1, n), np.float32)
         self._ended = np.zeros(1, bool)
         self._truncated = np.zeros(1, bool)
-        self._final = np.zeros((1, n, setup.layout.size), np.int8)  # never used: no auto-reset
         self._seat_of = {agent: p for p, agent in enumerate(self.possible_agents)}
         self._dealt = False
         self._paid = False
@@ -91,9 +90,8 @@ class RawAECGame(AECEnv):
         self._orders = {}  # who is asked, as bytes: their seats
         self._call = setup.loops.advance
         self._arguments = (
-            self._games, self._games, setup.params, setup.seats, 0, 1, setup.max_steps, False, self._choices,
-            self._observation, self._mask, self._asked, self._current, self._rewards, self._ended, self._truncated,
-            self._final, np.ones(1, bool),
+            self._games, setup.params, setup.seats, 0, 1, setup.max_steps, self._choices, self._observation, self._mask,
+            self._asked, self._current, self._rewards, self._ended, self._truncated, np.ones(1, bool),
         )  # fmt: skip
 
     def observation_space(self, agent):

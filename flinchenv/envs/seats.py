@@ -108,7 +108,6 @@ class SeatBatch:
         self._current = np.zeros(n, np.int32)
         self._rewards = np.zeros((n, p), np.float32)
         self._terminated, self._truncated = np.zeros(n, bool), np.zeros(n, bool)
-        self._final = np.zeros((n, p, d), np.int8)
         self._streams = [RowStreams(np.zeros(n), np.zeros(n)) for _ in self.opponents]
         self._row = np.arange(n)
         self._carried = np.zeros(n, np.float32)  # earned before the first decision
@@ -261,9 +260,8 @@ class SeatBatch:
 
         def block(start, stop):
             setup.loops.advance(
-                self.games, self.games, setup.params, setup.seats, start, stop, setup.max_steps, False,
-                self._actions, self._observation, self._mask, self._asked, self._current, self._rewards,
-                self._terminated, self._truncated, self._final, rows,
+                self.games, setup.params, setup.seats, start, stop, setup.max_steps, self._actions, self._observation,
+                self._mask, self._asked, self._current, self._rewards, self._terminated, self._truncated, rows,
             )  # fmt: skip
 
         self._blocks.run(block)

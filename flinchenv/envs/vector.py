@@ -65,7 +65,8 @@ class VectorGame:
     """N games a call. Turn based: (N, D), (N, A), an action a row; simultaneous: (N, P, D), (N, P, A), P actions a row.
 
     Finished games are dealt anew in the same step (episode + 1 of their seed). Arrays are overwritten by the next call:
-    copy what is to be kept; `torch.from_numpy` works on them.
+    copy what is to be kept, and write nothing into them (a mask that stays the same is not written again);
+    `torch.from_numpy` works on them.
 
     Args:
         setup: the game and its rules.
@@ -90,7 +91,6 @@ class VectorGame:
         self._current = np.zeros(n, np.int32)
         self._asked = np.zeros((n, 0), np.int8)
         self._final = np.zeros((n, p, d), np.int8)
-        self._all = np.ones(n, bool)
         self.rewards = np.zeros((n, p), np.float32)
         self.terminated, self.truncated = np.zeros(n, bool), np.zeros(n, bool)
         self._shown, self._shown_final = self._observation, self._final
@@ -210,10 +210,10 @@ class VectorGame:
         setup = self.setup
 
         def block(start, stop):
-            setup.loops.advance(
-                self._games, self._ended, setup.params, setup.seats, start, stop, setup.max_steps, True, actions,
-                self._observation, self._mask, self._asked, self._current, self.rewards, self.terminated,
-                self.truncated, self._final, self._all,
+            setup.loops.advance_and_redeal(
+                self._games, self._ended, setup.params, setup.seats, start, stop, setup.max_steps, actions,
+                self._observation, self._mask, self._current, self.rewards, self.terminated, self.truncated,
+                self._final,
             )  # fmt: skip
 
         self._blocks.run(block)

@@ -34,6 +34,7 @@ SPEC = GameSpec(
         deal=game.deal,
         is_asked=game.is_asked,
         fill_action_mask=game.fill_action_mask,
+        masks_change=game.masks_change,
         apply_actions=game.apply_actions,
         fill_observation=observe.fill_observation,
         fill_observations=observe.fill_observations,

@@ -82,7 +82,7 @@ class _Table:
             self.loops.observe(games, self.params, self.seats, 0, n, observation, mask, asked, current)
             return mask
         self.loops.advance(
-            games, games, self.params, self.seats, 0, n, 0, False, actions, observation, mask, asked, current,
-            np.zeros((n, p), np.float32), np.zeros(n, bool), np.zeros(n, bool), observation, np.ones(n, bool),
+            games, self.params, self.seats, 0, n, 0, actions, observation, mask, asked, current,
+            np.zeros((n, p), np.float32), np.zeros(n, bool), np.zeros(n, bool), np.ones(n, bool),
         )  # fmt: skip
         return mask

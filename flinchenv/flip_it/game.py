@@ -109,6 +109,15 @@ def fill_action_mask(s, params, seats, player, mask):
 
 
 @helper
+def masks_change(s, params, seats):
+    """Whether the last round moved cards, or opened another phase: joint masks change with the cards alone."""
+    change = params.actions != JOINT or params.loser_guess == DISCARD or params.play_cards == CONSUMED
+    for p in range(len(seats)):
+        change |= s.won[p] != 0
+    return change
+
+
+@helper
 def apply_actions(s, params, seats, rewards):
     """Carry out the choices in `s.pending`: guesses set aside, cards flipped, the hand settled when all are."""
     all_flipped = True

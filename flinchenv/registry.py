@@ -13,6 +13,13 @@ ENV_IDS = (
     ("flip_it-hand-v0", "flip_it", "flip_it-hand"),
     ("flip_it-tiny-v0", "flip_it", "flip_it-tiny"),
     ("flip_it-small-v0", "flip_it", "flip_it-small"),
+    ("flash10-v0", "flash10", "flash10"),
+    ("flash10-round-v0", "flash10", "flash10-round"),
+    ("flash10-mountain-v0", "flash10", "flash10-mountain"),
+    ("flash10-thunder_stop-v0", "flash10", "flash10-thunder_stop"),
+    ("flash10-race-v0", "flash10", "flash10-race"),
+    ("flash10-devir-v0", "flash10", "flash10-devir"),
+    ("flash10-tiny-v0", "flash10", "flash10-tiny"),
 )
 
 APIS = {  # api: module and class in flinchenv.envs, and the options it takes beside the common ones

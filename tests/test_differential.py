@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from differential import MOST, compare, compare_end
 
 import flinchenv
 from flinchenv.flip_it.rules import FlipItRules
@@ -17,7 +18,6 @@ from reference.flip_it import OPTIONS, FlipIt, most_basic_points
 
 GAMES = 1000
 PHASES = ("guess", "play", "over")
-MOST = 127  # counts are clipped to this in observations
 
 
 def draw_rules(rng):
@@ -92,40 +92,6 @@ def expected_view(game, seat):
     return view
 
 
-def compare(env, game, decoded):
-    """Everything that the environment shows against the reference; `decoded` keeps the last decoded rows."""
-    setup, agents = env.setup, env.possible_agents
-    asked = game.asked()
-    if asked:
-        assert env.agent_selection == agents[asked[0]], "who is asked"
-    for seat, agent in enumerate(agents):
-        shown = env.observe(agent)
-        mask = shown["action_mask"]
-        names = {setup.game.action_name(setup.rules, a) for a in np.flatnonzero(mask).tolist()}
-        assert names == game.legal(seat), f"legal moves of seat {seat}"
-        assert np.array_equal(env.infos[agent]["action_mask"], mask), f"mask in the infos of seat {seat}"
-        row = shown["observation"].tobytes()
-        if decoded[seat][0] != row:
-            decoded[seat] = row, setup.layout.decode(shown["observation"])
-        assert decoded[seat][1] == expected_view(game, seat), f"what seat {seat} sees"
-    paid = game.take_rewards()
-    assert [env.rewards[a] for a in agents] == pytest.approx(paid, abs=1e-6), "rewards"
-    assert set(env.terminations.values()) == {game.over}, "the end"
-    assert set(env.truncations.values()) == {False}
-    return paid
-
-
-def compare_end(env, game, returns):
-    """The end-of-game infos of every agent."""
-    for agent in env.possible_agents:
-        info = env.infos[agent]
-        assert info["end_reason"] == game.end_reason
-        assert info["winners"] == game.winners
-        assert info["scores"] == game.points
-        assert info["length"] == game.hands
-        assert info["returns"] == pytest.approx(returns, abs=1e-5)
-
-
 def play_game(k, counts):
     """Play game k in both and compare after every choice."""
     rng = random.Random(k)
@@ -145,7 +111,7 @@ def play(rules, rng, counts):
     moves, decoded = [], [(None, None)] * rules.num_players
     habit = rng.choice(["random", "agree", "agree", "aim", "pass"])
     try:
-        compare(env, game, decoded)
+        compare(env, game, decoded, expected_view)
         returns = np.zeros(rules.num_players)
         while not game.over:
             seat = game.asked()[0]
@@ -156,7 +122,7 @@ def play(rules, rng, counts):
             refill = [len(cards) == 1 for cards in game.play_cards]
             game.choose(seat, move)
             env.step(env.setup.game.parse_action(rules, move))
-            returns += compare(env, game, decoded)
+            returns += compare(env, game, decoded, expected_view)
             counts["choices"] += 1
             if game.hands > hands:
                 count_hand(game, empty, refill, counts)

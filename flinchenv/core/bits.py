@@ -73,6 +73,20 @@ def _put_views_count(rows, at, counts, seats):
     return at + len(seats)
 
 
+def _put_word(row, at, word, width):
+    """Write `width` entries (a literal, at most 8): entry k is byte k of the word, a uint64."""
+    for k in range(width):
+        row[at + k] = (word >> np.uint64(8 * k)) & np.uint64(MOST)
+    return at + width
+
+
+def _put_run(row, at, source, start, size):
+    """Copy `size` entries of an int8 array, from `start` on."""
+    for k in range(size):
+        row[at + k] = source[start + k]
+    return at + size
+
+
 def _count_bits(x):
     """How many bits of a whole number from 0 are set."""
     return int(x).bit_count()
@@ -244,6 +258,26 @@ def _compiled_put_views_count(typingctx, rows, at, counts, seats):
     return types.int64(rows, types.int64, counts, seats), codegen
 
 
+def _compiled_put_word(typingctx, row, at, word, width):
+    def codegen(context, builder, sig, args):
+        target = _entry(context, builder, row, args[0], args[1])
+        size = ir.IntType(8 * width.literal_value)
+        entries = args[2] if size.width == WORD else builder.trunc(args[2], size)
+        builder.store(entries, builder.bitcast(target, size.as_pointer()), align=1)
+        return builder.add(args[1], args[1].type(width.literal_value))
+
+    return types.int64(row, types.int64, types.uint64, width), codegen
+
+
+def _compiled_put_run(typingctx, row, at, source, start, size):
+    def codegen(context, builder, sig, args):
+        target = _entry(context, builder, row, args[0], args[1])
+        cgutils.raw_memcpy(builder, target, _entry(context, builder, source, args[2], args[3]), args[4], 1)
+        return builder.add(args[1], args[4])
+
+    return types.int64(row, types.int64, source, types.int64, types.int64), codegen
+
+
 def _compiled_count_bits(typingctx, x):
     def codegen(context, builder, sig, args):
         return builder.ctpop(args[0])
@@ -255,6 +289,7 @@ if config.DISABLE_JIT:
     put_bits, put_pairs, count_bits = _put_bits, _put_pairs, _count_bits
     put_seats, put_seats_onehot = _put_seats, _put_seats_onehot
     put_views, put_views_count = _put_views, _put_views_count
+    put_word, put_run = _put_word, _put_run
 else:
     count_bits = intrinsic(_compiled_count_bits)
     if config.BOUNDSCHECK:
@@ -262,6 +297,7 @@ else:
         put_seats, put_seats_onehot = helper(_put_seats), helper(_put_seats_onehot)
         _put_seats, _put_seats_onehot = put_seats, put_seats_onehot
         put_views, put_views_count = helper(_put_views), helper(_put_views_count)
+        put_word, put_run = helper(_put_word), helper(_put_run)
     else:
         literal = intrinsic(prefer_literal=True)
         put_bits = literal(_compiled_put_bits)
@@ -270,6 +306,8 @@ else:
         put_seats_onehot = literal(_compiled_put_seats(onehot=True))
         put_views = literal(_compiled_put_views)
         put_views_count = literal(_compiled_put_views_count)
+        put_word = literal(_compiled_put_word)
+        put_run = intrinsic(_compiled_put_run)
 
 
 # --- Built on them ----------------------------------------------------------------------------------------------------
@@ -342,3 +380,27 @@ def put_seats_count(row, at, values, first, seats):
     for k in range(len(seats)):
         put_count(row, at + k, values[(first + k) % len(seats)])
     return at + len(seats)
+
+
+@helper
+def as_byte(value, place):
+    """A count, clipped to 0..127, as byte `place` of a uint64."""
+    value = min(max(np.int64(value), np.int64(0)), np.int64(MOST))
+    return np.uint64(value) << np.uint64(8 * place)
+
+
+@helper
+def put_turned(row, at, word, first, seats):
+    """Write one entry a seat, byte p of the word for seat p, clockwise from seat `first`; at most 5 seats."""
+    n = len(seats)
+    if first > 0:
+        word = (word >> np.uint64(8 * first)) | (word << np.uint64(8 * (n - first)))
+    if n == 1:  # literals, each
+        return put_word(row, at, word, 1)
+    if n == 2:
+        return put_word(row, at, word, 2)
+    if n == 3:
+        return put_word(row, at, word, 3)
+    if n == 4:
+        return put_word(row, at, word, 4)
+    return put_word(row, at, word, 5)

@@ -18,7 +18,8 @@ class Field(NamedTuple):
         visibility: "own", "public", "belief" (worked out from what was seen) or "oracle" (the referee alone).
         high: the largest value an entry can take; the smallest is 0.
         meaning: one line for a reader.
-        gap: entries of another field between one run along the last axis and the next.
+        width: entries a run: its last axis, or 1 where it stands among longer runs of others.
+        gap: entries of other fields between one run and the next.
     """
 
     name: str
@@ -29,14 +30,14 @@ class Field(NamedTuple):
     visibility: str
     high: int
     meaning: str
+    width: int
     gap: int = 0
 
     @property
     def entries(self):
         """(size,) int: where its entries stand; `vectors[..., field.entries].reshape(-1, *field.shape)`."""
-        width = self.shape[-1] if self.shape else 1
-        runs = self.start + np.arange(self.size // width) * (width + self.gap)
-        return np.add.outer(runs, np.arange(width)).ravel()
+        runs = self.start + np.arange(self.size // self.width) * (self.width + self.gap)
+        return np.add.outer(runs, np.arange(self.width)).ravel()
 
 
 class Layout(NamedTuple):
@@ -71,7 +72,7 @@ class Layout(NamedTuple):
             last = int(f.entries[-1])
             span = f"{f.start}" if f.size == 1 else f"{f.start}-{last}"
             if f.gap:
-                span += f", {f.shape[-1]} of every {f.shape[-1] + f.gap}"
+                span += f", {f.width} of every {f.width + f.gap}"
             shape = "x".join(map(str, f.shape))
             rows.append(f"| {span} | {f.name} | {shape} | {f.encoding} | {f.visibility} | {f.high} | {f.meaning} |")
         return "\n".join(rows)
@@ -80,16 +81,18 @@ class Layout(NamedTuple):
 def make_layout(pieces):
     """A Layout from (name, shape, encoding, visibility, high, meaning), in the order in which they are written.
 
-    A list of pieces, alike in all but their last axis, is written run by run: one of each in turn.
+    A list of pieces, alike in all but their last axis (or its absence), is written run by run: one of each in turn.
     """
     fields, start = [], 0
     for piece in pieces:
         group = piece if isinstance(piece, list) else [piece]
-        together = sum(shape[-1] if shape else 1 for _, shape, *_ in group)
-        for name, shape, encoding, visibility, high, meaning in group:
+        axes = max(len(shape) for _, shape, *_ in group)
+        widths = [shape[-1] if shape and len(shape) == axes else 1 for _, shape, *_ in group]
+        together = sum(widths)
+        for width, (name, shape, encoding, visibility, high, meaning) in zip(widths, group):
             assert visibility in VISIBILITIES
-            width, size = shape[-1] if shape else 1, int(np.prod(shape))
-            fields.append(Field(name, start, size, shape, encoding, visibility, high, meaning, together - width))
+            size = int(np.prod(shape))
+            fields.append(Field(name, start, size, shape, encoding, visibility, high, meaning, width, together - width))
             start += width
         start += sum(int(np.prod(shape)) for _, shape, *_ in group) - together
     return Layout(tuple(fields), start)

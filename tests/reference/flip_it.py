@@ -48,6 +48,11 @@ class FlipIt:
 
     # -- whose turn, and what may be done ---------------------------------------------------------
 
+    @property
+    def length(self):
+        """How long the game was: finished hands."""
+        return self.hands
+
     def asked(self):
         """2.3: the seats still to choose in the running round, in the order they are asked.
 

@@ -1,0 +1,42 @@
+"""Flash 10: a real-time race for an ascending row, in ticks."""
+
+from ..core.spec import GameSpec, Kernels
+from . import game, observe, rules, show
+
+
+def _facts(rules):
+    return {"middle": rules.middle_size}
+
+
+SPEC = GameSpec(
+    name="flash10",
+    version=game.VERSION,
+    title="Flash 10",
+    Rules=rules.Flash10Rules,
+    presets=rules.PRESETS,
+    dtype=game.GAME,
+    end_reasons=game.END_REASONS,
+    rules_text=rules.__doc__,
+    num_actions=show.num_actions,
+    simultaneous=lambda rules: True,
+    layout=observe.observation_layout,
+    state_layout=observe.state_layout,
+    action_name=show.action_name,
+    parse_action=show.parse_action,
+    action_table=show.action_table,
+    render_text=show.render_text,
+    information_state=observe.information_state,
+    facts=_facts,
+    kernels=Kernels(
+        deal=game.deal,
+        is_asked=game.is_asked,
+        fill_action_mask=game.fill_action_mask,
+        masks_change=game.masks_change,
+        apply_actions=game.apply_actions,
+        fill_observation=observe.fill_observation,
+        fill_observations=observe.fill_observations,
+        fill_state=observe.fill_state,
+        redraw_hidden=game.redraw_hidden,
+        random_actions=game.random_actions,
+    ),
+)

@@ -1,0 +1,162 @@
+"""The cards of Flash 10: the middle, a row and what it is worth. Rules and readings are cited where they act."""
+
+import numpy as np
+
+from ..core.kernel import helper, routine
+from ..core.rng import random_below
+from .rules import FLASH, MAX_NUMBERS
+
+THUNDER = MAX_NUMBERS  # the value of every Thunder card
+NONE = -1  # no card, no seat
+FACES = 3  # entries that an observation has for a card
+
+# Indices of the choices in rules.py, in their order there.
+ASCENDING, MOUNTAIN = range(2)
+VISIBLE, PREFIX = range(2)
+LEFT_PREFIX, BOTH_SIDES = range(2)
+
+
+@helper
+def take_card(s):
+    """Take a random card from the middle, which has no order: the same as a shuffled one."""
+    k = random_below(s, s.left)
+    s.left -= 1
+    card = np.int64(s.deck[k])
+    s.deck[k] = s.deck[s.left]
+    s.deck[s.left] = card
+    return card
+
+
+@helper
+def give_back(s, card):
+    """Put a card in hand back among the middle."""
+    k = s.left
+    while s.deck[k] != card:
+        k += 1
+    s.deck[k] = s.deck[s.left]
+    s.deck[s.left] = card
+    s.left += 1
+
+
+@helper
+def lay(s, params, seats, p, slot):
+    """The held card covers the slot's card."""
+    s.thunders[p] -= np.int64(s.row[p, slot] == THUNDER)
+    turn_up(s, params, seats, p, slot, np.int64(s.held[p]))
+    s.held[p] = NONE
+    s.stoppable[p] = may_be_stopped(s, params, p)
+
+
+@helper
+def turn_up(s, params, seats, p, slot, card):
+    """A card lies face up on a slot."""
+    s.row[p, slot] = card
+    s.thunders[p] += card == THUNDER
+    at = FACES * params.row_len * p + slot
+    show(s, params, at, card)
+    show(s, params, at + FACES * params.row_len * len(seats), card)
+    if card != THUNDER:
+        s.seen[card >> 6] |= np.uint64(1) << np.uint64(card & 63)
+
+
+@helper
+def show(s, params, at, card):
+    """What an observation tells of a card: its number, whether it is a Thunder, whether it is a Flash card."""
+    s.shown[at] = 0 if card == THUNDER else card
+    s.shown[at + params.row_len] = card == THUNDER
+    s.shown[at + 2 * params.row_len] = is_flash(card)
+
+
+@helper
+def is_flash(card):
+    """T12: multiples of 5, 0 among them."""
+    return card != THUNDER and card % FLASH == 0
+
+
+@helper
+def may_be_stopped(s, params, p):
+    """T3, T13, T17: all numbers in order, and no Thunder visible unless the variant allows it."""
+    if s.thunders[p] > 0 and not params.stop_with_thunder:
+        return False
+    return run_end(s, params, p) == params.row_len
+
+
+@helper
+def run_end(s, params, p):
+    """The slot at which the run from the left breaks, or row_len: Thunders never break it (T9, T13, TA14)."""
+    if params.row_shape == MOUNTAIN:
+        return mountain_end(s, params, p)
+    last = NONE
+    for i in range(params.row_len):
+        card = s.row[p, i]
+        if card != THUNDER:
+            if card <= last:
+                return i
+            last = card
+    return params.row_len
+
+
+@routine
+def mountain_end(s, params, p):
+    """T16: up to the middle card, then down; a Thunder there leaves both sides without a limit (TA17)."""
+    peak = params.row_len // 2
+    last = NONE
+    for i in range(params.row_len):
+        card = s.row[p, i]
+        if card != THUNDER:
+            if (card <= last) if i <= peak else (card >= last):
+                return i
+            last = card
+        elif i == peak:
+            last = THUNDER
+    return params.row_len
+
+
+@helper
+def right_run_start(s, params, p):
+    """TA16: the first slot of the run that ascends from the right end inwards, which ends before the peak."""
+    last = NONE
+    for i in range(params.row_len - 1, params.row_len // 2, -1):
+        card = s.row[p, i]
+        if card != THUNDER:
+            if card <= last:
+                return i + 1
+            last = card
+    return params.row_len // 2 + 1
+
+
+@routine
+def score_row(s, params, p):
+    """A row's points without Stop (T9, T12, T13): the numbers that count, Flash cards, less the Thunders."""
+    return count_run(s, params, p) + count_flashes(s, params, p, params.flash_scope == PREFIX) - s.thunders[p]
+
+
+@helper
+def counts(s, params, p):
+    """Bits of the slots whose numbers count: the run from the left, and under "both_sides" that from the right."""
+    end = run_end(s, params, p)
+    if params.row_shape == MOUNTAIN and params.peak_score == BOTH_SIDES:
+        end = min(end, params.row_len // 2 + 1)
+        start = right_run_start(s, params, p)
+        return (1 << end) - 1 | (1 << params.row_len) - (1 << start)
+    return (1 << end) - 1
+
+
+@routine
+def count_run(s, params, p):
+    """How many numbers count (T9, TA16)."""
+    slots = counts(s, params, p)
+    numbers = 0
+    for i in range(params.row_len):
+        numbers += s.row[p, i] != THUNDER and slots >> i & 1
+    return numbers
+
+
+@routine
+def count_flashes(s, params, p, only_counted):
+    """How many Flash cards are visible (T12), or how many of those that count."""
+    slots = counts(s, params, p) if only_counted else (1 << params.row_len) - 1
+    flashes = 0
+    for i in range(params.row_len):
+        flashes += is_flash(s.row[p, i]) and slots >> i & 1
+    return flashes

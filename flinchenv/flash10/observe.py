@@ -7,15 +7,19 @@ import struct
 
 import numpy as np
 
-from ..core.bits import MOST, as_byte, put_count, put_run, put_turned, put_word
+from ..core.bits import MOST, as_byte, clipped, count_bits, has, put_bits, put_run, put_seats, put_views, put_word
 from ..core.fields import make_layout
 from ..core.kernel import helper, routine
 from ..core.spec import RUNNING
-from .game import FINAL_PLACE, RUN
-from .rows import FACES, NONE, THUNDER, count_flashes, count_run, is_flash
-from .rules import MAX_NUMBERS
+from .rows import NONE, THUNDER, counts, flashes, is_flash, thunders
+from .rules import MAX_NUMBERS, MAX_ROW
 
 FULL, COUNTS, NOTHING = range(3)  # obs_opponents, in the order of rules.py
+
+PUBLIC_ENTRIES, OWN_ENTRIES = 8, 4
+SEATS = PUBLIC_ENTRIES + OWN_ENTRIES  # where the entries of the seats begin
+SEAT_ENTRIES = 8  # for each seat
+MARKS = 20  # entries of a row that tell which slots show a Thunder, then which a Flash card: 2 * MAX_ROW, a literal
 
 _PUBLIC = [
     ("phase", (3,), "onehot", "public", 1, "run, final_place, over"),
@@ -33,12 +37,12 @@ def observation_layout(rules):
     rows = n if rules.obs_opponents == "full" else 1
     pieces = [
         *_PUBLIC,
-        ("held", (), "count", "own", rules.numbers - 1, "number of the card in hand"),
+        ("held", (), "count", "own", MAX_NUMBERS, "the card in hand; 100 is a Thunder"),
         ("held_thunder", (), "flag", "own", 1, "the card in hand is a Thunder"),
         ("held_flash", (), "flag", "own", 1, "the card in hand is a Flash card"),
         ("own_check", (), "flag", "own", 1, "the seat believes that its row may be stopped"),
-        *_seats(rules, n, n if not rules.speed_noise else 1),
-        *_rows(rules, rows, length),
+        _seats(n, "ticks until ready; under speed_noise the own alone"),
+        *_rows(rows),
     ]
     if rules.obs_opponents == "counts" and n > 1:
         pieces += [
@@ -56,13 +60,13 @@ def observation_layout(rules):
 
 def state_layout(rules):
     """The referee's fields, in absolute seats, in the order in which `fill_state` writes them."""
-    n, length = rules.num_players, rules.row_len
+    n = rules.num_players
     return make_layout(
         [
             *_PUBLIC,
-            *_seats(rules, n, n),
-            *_rows(rules, n, length),
-            ("all_held", (n,), "count", "oracle", rules.numbers - 1, "number of each card in hand"),
+            _seats(n, "ticks until ready"),
+            *_rows(n),
+            ("all_held", (n,), "count", "oracle", MAX_NUMBERS, "each card in hand; 100 is a Thunder"),
             ("all_held_thunder", (n,), "flag", "oracle", 1, "each card in hand that is a Thunder"),
             ("checks", (n,), "flag", "oracle", 1, "who believes that its row may be stopped"),
             ("face_down", (rules.numbers,), "set", "oracle", 1, "numbers in the middle"),
@@ -71,105 +75,134 @@ def state_layout(rules):
     )
 
 
-def _seats(rules, n, clocks):
-    return [
+def _seats(n, clock):
+    return (
         ("holding", (n,), "flag", "public", 1, "who has a card in hand"),
         ("cooling", (n,), "flag", "public", 1, "who is still busy"),
         ("called", (n,), "flag", "public", 1, "who has called Stop"),
-        ("points", (n,), "count", "public", MOST, "points of the match, 0 to 127"),
+        ("ready_in", (n,), "count", "public", MOST, clock),
+        ("points", (n,), "count", "public", MOST, "points, up to 127"),
         ("debt", (n,), "count", "public", MOST, "points below 0"),
-        ("ready_in", (clocks,), "count", "own" if clocks < n else "public", MOST, "ticks until ready, up to 127"),
-    ]
+        ("last_gain", (n,), "count", "public", MOST, "points of the last round"),
+        ("last_loss", (n,), "count", "public", MOST, "points of the last round below 0"),
+    )
 
 
-def _rows(rules, rows, length):
+def _rows(rows):
     return [
+        (
+            "row",
+            (rows, MAX_ROW),
+            "count",
+            "public",
+            MAX_NUMBERS,
+            "cards of the row; 100 is a Thunder; 0 beyond row_len",
+        ),
         [
-            ("row", (rows, length), "count", "public", rules.numbers - 1, "numbers of the row, left to right"),
-            ("row_thunder", (rows, length), "flag", "public", 1, "slots that show a Thunder"),
-            ("row_flash", (rows, length), "flag", "public", 1, "slots that show a Flash card"),
-        ]
+            ("row_thunder", (rows, MAX_ROW), "set", "public", 1, "slots that show a Thunder"),
+            ("row_flash", (rows, MAX_ROW), "set", "public", 1, "slots that show a Flash card"),
+        ],
     ]
 
 
 @routine
 def fill_observation(s, params, seats, player, observation):
     """Write what `player` sees now. Nothing of the others' hands, checks or running choices is read."""
-    fill_view(s, params, seats, player, public_word(s), seat_words(s, seats), observation)
+    n = len(seats)
+    put_word(observation, 0, public_word(s), PUBLIC_ENTRIES)
+    put_word(observation, PUBLIC_ENTRIES, own_word(s, player), OWN_ENTRIES)
+    for p in range(n):
+        put_word(observation, place_of(p, player, n), seat_word(s, params, p, player), SEAT_ENTRIES)
+    at = SEATS + SEAT_ENTRIES * n
+    if params.obs_opponents == FULL:
+        for k in range(n):
+            at = put_run(observation, at, s.row[(player + k) % n], 0, MAX_ROW)
+        at = put_seats(observation, at, s.marks, player, seats, MARKS)
+    else:
+        at = put_own_row(s, player, observation, at)
+    put_options(s, params, seats, player, observation, at)
 
 
 @helper
 def fill_observations(s, params, seats, rows):
-    """Write what every seat sees now, (P, D)."""
-    public, words = public_word(s), seat_words(s, seats)
-    for p in range(len(seats)):
-        fill_view(s, params, seats, p, public, words, rows[p])
+    """Write what every seat sees now, (P, D): as `fill_observation` for each, at half the cost."""
+    n = len(seats)
+    public = public_word(s)
+    for p in range(n):
+        put_word(rows[p], 0, public, PUBLIC_ENTRIES)
+        put_word(rows[p], PUBLIC_ENTRIES, own_word(s, p), OWN_ENTRIES)
+    for p in range(n):
+        word = seat_word(s, params, p, p)
+        others = seat_word(s, params, p, NONE)
+        for q in range(n):
+            put_word(rows[q], place_of(p, q, n), word if q == p else others, SEAT_ENTRIES)
+    at = SEATS + SEAT_ENTRIES * n
+    if params.obs_opponents == FULL:
+        for p in range(n):
+            for q in range(n):
+                put_run(rows[q], at + MAX_ROW * ((n + p - q) % n), s.row[p], 0, MAX_ROW)
+        at = put_views(rows, at + MAX_ROW * n, s.marks, seats, MARKS)
+    else:
+        for p in range(n):
+            put_own_row(s, p, rows[p], at)
+        at += 3 * MAX_ROW
+    if params.obs_opponents == COUNTS or params.obs_seen:
+        for p in range(n):
+            put_options(s, params, seats, p, rows[p], at)
 
 
 @helper
-def fill_view(s, params, seats, player, public, words, observation):
-    """One seat's view, the parts that all share given."""
-    n = len(seats)
-    at = put_word(observation, 0, public, 8)
-    at = put_word(observation, at, own_word(s, player), 4)
-    at = put_seat_words(observation, at, words, player, seats)
-    if params.speed_noise and n > 1:
-        at = put_count(observation, at, max(s.ready_at[player] - s.tick, 0))
-    else:
-        at = put_turned(observation, at, clock_word(s, seats), player, seats)
-    size = FACES * params.row_len
-    at = put_run(observation, at, s.shown, size * player, size * (n if params.obs_opponents == FULL else 1))
-    if params.obs_opponents == COUNTS and n > 1:
-        at = put_counts(s, params, seats, player, observation, at)
-    if params.obs_seen:
-        put_seen(s, params, seats, player, observation, at)
+def place_of(p, player, n):
+    """Where the entries of seat p begin in the view of `player`."""
+    return SEATS + SEAT_ENTRIES * ((n + p - player) % n)
 
 
 @helper
 def public_word(s):
-    """The first eight entries, one a byte: the phase's three, middle, tick, idle ticks, rounds, overtime."""
+    """The first entries, one a byte: the phase's three, middle, tick, idle ticks, rounds, overtime."""
     over = s.end_reason != RUNNING and s.truncated == 0
-    word = as_byte(not over and s.phase == RUN, 0) | as_byte(not over and s.phase == FINAL_PLACE, 1) | as_byte(over, 2)
-    word |= as_byte(s.left, 3) | as_byte(s.tick, 4) | as_byte(s.idle, 5)
-    return word | as_byte(s.rounds, 6) | as_byte(s.overtime, 7)
+    phase = 2 if over else np.int64(s.phase)
+    word = as_byte(1, 0) << np.uint64(8 * phase)
+    word |= as_byte(s.left, 3) | as_byte(clipped(s.tick), 4) | as_byte(clipped(s.idle), 5)
+    return word | as_byte(clipped(s.rounds), 6) | as_byte(s.overtime, 7)
 
 
 @helper
 def own_word(s, player):
     """The card in hand and the seat's own check of its row, one entry a byte."""
     card = np.int64(s.held[player])
-    word = as_byte(0 if card == THUNDER else card, 0) | as_byte(card == THUNDER, 1)
-    return word | as_byte(card != NONE and is_flash(card), 2) | as_byte(s.check[player], 3)
+    number = 0 if card == NONE else card
+    word = as_byte(number, 0) | as_byte(card == THUNDER, 1)
+    return word | as_byte(card != NONE and is_flash(card), 2) | as_byte(has(s.checked, player), 3)
 
 
 @helper
-def seat_words(s, seats):
-    """What all see of the seats: holding, cooling, called, points, debt; a word each, byte p for seat p."""
-    holding = cooling = called = points = debt = np.uint64(0)
-    for p in range(len(seats)):
-        holding |= as_byte(s.held[p] != NONE, p)
-        cooling |= as_byte(s.ready_at[p] > s.tick, p)
-        called |= as_byte(s.called[p] != 0, p)
-        points |= as_byte(s.scores[p], p)
-        debt |= as_byte(-s.scores[p], p)
-    return holding, cooling, called, points, debt
+def seat_word(s, params, p, viewer):
+    """What `viewer` sees of a seat: holding, cooling, called, ticks until ready, then its ledger, one entry a byte.
+
+    Under speed_noise only the seat itself knows how long it stays busy (3.3).
+    """
+    ticks = clipped(np.int64(s.ready_at[p]) - s.tick)
+    word = as_byte(has(s.holding, p), 0) | as_byte(ticks > 0, 1) | as_byte(has(s.right | s.false, p), 2)
+    if p == viewer or not params.speed_noise:
+        word |= as_byte(ticks, 3)
+    return word | s.ledger[p]
 
 
 @helper
-def clock_word(s, seats):
-    """Ticks until each seat is ready, byte p for seat p."""
-    word = np.uint64(0)
-    for p in range(len(seats)):
-        word |= as_byte(s.ready_at[p] - s.tick, p)
-    return word
+def put_own_row(s, player, row, at):
+    """The seat's own cards."""
+    at = put_run(row, at, s.row[player], 0, MAX_ROW)
+    return put_bits(row, at, s.marks[player], MARKS)
 
 
 @helper
-def put_seat_words(row, at, words, first, seats):
-    """Write the words of `seat_words`, clockwise from seat `first`."""
-    for word in words:
-        at = put_turned(row, at, word, first, seats)
-    return at
+def put_options(s, params, seats, player, row, at):
+    """What only some rules show."""
+    if params.obs_opponents == COUNTS and len(seats) > 1:
+        at = put_counts(s, params, seats, player, row, at)
+    if params.obs_seen:
+        put_seen(s, params, seats, player, row, at)
 
 
 @routine
@@ -178,9 +211,9 @@ def put_counts(s, params, seats, player, row, at):
     n = len(seats)
     for k in range(1, n):
         p = (player + k) % n
-        row[at + k - 1] = count_run(s, params, p)
-        row[at + n - 1 + k - 1] = count_flashes(s, params, p, False)
-        row[at + 2 * (n - 1) + k - 1] = s.thunders[p]
+        row[at + k - 1] = count_bits(counts(s, params, p) & ~thunders(s, p))
+        row[at + n - 1 + k - 1] = count_bits(flashes(s, p))
+        row[at + 2 * (n - 1) + k - 1] = count_bits(thunders(s, p))
     return at + 3 * (n - 1)
 
 
@@ -205,14 +238,16 @@ def put_seen(s, params, seats, player, row, at):
 def fill_state(s, params, seats, state):
     """Write the referee's view: all cards, but no choice of the running tick."""
     n = len(seats)
-    at = put_word(state, 0, public_word(s), 8)
-    at = put_seat_words(state, at, seat_words(s, seats), 0, seats)
-    at = put_turned(state, at, clock_word(s, seats), 0, seats)
-    at = put_run(state, at, s.shown, 0, FACES * params.row_len * n)
+    at = put_word(state, 0, public_word(s), PUBLIC_ENTRIES)
     for p in range(n):
-        state[at + p] = s.held[p] if s.held[p] not in (NONE, THUNDER) else 0
+        at = put_word(state, at, seat_word(s, params, p, p), SEAT_ENTRIES)
+    for p in range(n):
+        at = put_run(state, at, s.row[p], 0, MAX_ROW)
+    at = put_seats(state, at, s.marks, 0, seats, MARKS)
+    for p in range(n):
+        state[at + p] = s.held[p] if s.held[p] != NONE else 0
         state[at + n + p] = s.held[p] == THUNDER
-        state[at + 2 * n + p] = s.check[p]
+        state[at + 2 * n + p] = has(s.checked, p)
     at += 3 * n
     for k in range(params.numbers + 1):
         state[at + k] = 0
@@ -232,7 +267,7 @@ def information_state(s, rules, player):
     """
     seen = (int(w) for w in s.seen)
     return _KEY.pack(int(s.history), *seen, int(s.end_reason), int(s.phase), int(player), int(s.held[player]),
-                     int(s.check[player]))  # fmt: skip
+                     int(s.checked >> player & 1))  # fmt: skip
 
 
 def seen_numbers(key):

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from ..core.bits import count_bits, with_bit
 from ..core.kernel import helper, routine
 from ..core.rng import random_below
-from .rules import FLASH, MAX_NUMBERS
+from .rules import FLASH, MAX_NUMBERS, MAX_ROW
 
 THUNDER = MAX_NUMBERS  # the value of every Thunder card
 NONE = -1  # no card, no seat
-FACES = 3  # entries that an observation has for a card
 
 # Indices of the choices in rules.py, in their order there.
 ASCENDING, MOUNTAIN = range(2)
@@ -39,32 +39,36 @@ def give_back(s, card):
 
 
 @helper
-def lay(s, params, seats, p, slot):
-    """The held card covers the slot's card."""
-    s.thunders[p] -= np.int64(s.row[p, slot] == THUNDER)
-    turn_up(s, params, seats, p, slot, np.int64(s.held[p]))
+def lay(s, params, p, slot):
+    """The held card covers the slot's card; whether the row may be stopped now."""
+    turn_up(s, p, slot, np.int64(s.held[p]))
     s.held[p] = NONE
-    s.stoppable[p] = may_be_stopped(s, params, p)
+    s.holding &= ~(1 << p)
+    done = may_be_stopped(s, params, p)
+    s.stoppable = with_bit(s.stoppable, p, done)
+    return done
 
 
 @helper
-def turn_up(s, params, seats, p, slot, card):
+def turn_up(s, p, slot, card):
     """A card lies face up on a slot."""
     s.row[p, slot] = card
-    s.thunders[p] += card == THUNDER
-    at = FACES * params.row_len * p + slot
-    show(s, params, at, card)
-    show(s, params, at + FACES * params.row_len * len(seats), card)
+    marks = (card == THUNDER) | is_flash(card) << MAX_ROW
+    s.marks[p] = s.marks[p] & ~((1 | 1 << MAX_ROW) << slot) | marks << slot
     if card != THUNDER:
         s.seen[card >> 6] |= np.uint64(1) << np.uint64(card & 63)
 
 
 @helper
-def show(s, params, at, card):
-    """What an observation tells of a card: its number, whether it is a Thunder, whether it is a Flash card."""
-    s.shown[at] = 0 if card == THUNDER else card
-    s.shown[at + params.row_len] = card == THUNDER
-    s.shown[at + 2 * params.row_len] = is_flash(card)
+def thunders(s, p):
+    """Bits of the slots that show a Thunder."""
+    return np.int64(s.marks[p]) & (1 << MAX_ROW) - 1
+
+
+@helper
+def flashes(s, p):
+    """Bits of the slots that show a Flash card."""
+    return np.int64(s.marks[p]) >> MAX_ROW
 
 
 @helper
@@ -76,9 +80,20 @@ def is_flash(card):
 @helper
 def may_be_stopped(s, params, p):
     """T3, T13, T17: all numbers in order, and no Thunder visible unless the variant allows it."""
-    if s.thunders[p] > 0 and not params.stop_with_thunder:
+    if thunders(s, p) == 0 and params.row_shape == ASCENDING:
+        return ascends(s, params, p)
+    if thunders(s, p) != 0 and not params.stop_with_thunder:
         return False
     return run_end(s, params, p) == params.row_len
+
+
+@helper
+def ascends(s, params, p):
+    """T2, for a row of numbers alone: `run_end` without a branch."""
+    breaks = 0
+    for i in range(MAX_ROW - 1):
+        breaks |= (s.row[p, i] >= s.row[p, i + 1]) << i
+    return breaks & (1 << params.row_len - 1) - 1 == 0
 
 
 @helper
@@ -128,35 +143,17 @@ def right_run_start(s, params, p):
 @routine
 def score_row(s, params, p):
     """A row's points without Stop (T9, T12, T13): the numbers that count, Flash cards, less the Thunders."""
-    return count_run(s, params, p) + count_flashes(s, params, p, params.flash_scope == PREFIX) - s.thunders[p]
+    slots = counts(s, params, p)
+    counted = flashes(s, p) & slots if params.flash_scope == PREFIX else flashes(s, p)
+    return count_bits(slots & ~thunders(s, p)) + count_bits(counted) - count_bits(thunders(s, p))
 
 
-@helper
+@routine
 def counts(s, params, p):
-    """Bits of the slots whose numbers count: the run from the left, and under "both_sides" that from the right."""
+    """Bits of the slots that a run covers: the one from the left, and under "both_sides" that from the right."""
     end = run_end(s, params, p)
     if params.row_shape == MOUNTAIN and params.peak_score == BOTH_SIDES:
         end = min(end, params.row_len // 2 + 1)
         start = right_run_start(s, params, p)
         return (1 << end) - 1 | (1 << params.row_len) - (1 << start)
     return (1 << end) - 1
-
-
-@routine
-def count_run(s, params, p):
-    """How many numbers count (T9, TA16)."""
-    slots = counts(s, params, p)
-    numbers = 0
-    for i in range(params.row_len):
-        numbers += s.row[p, i] != THUNDER and slots >> i & 1
-    return numbers
-
-
-@routine
-def count_flashes(s, params, p, only_counted):
-    """How many Flash cards are visible (T12), or how many of those that count."""
-    slots = counts(s, params, p) if only_counted else (1 << params.row_len) - 1
-    flashes = 0
-    for i in range(params.row_len):
-        flashes += is_flash(s.row[p, i]) and slots >> i & 1
-    return flashes

@@ -2,7 +2,7 @@
 
 from ..core.params import refuse
 from ..core.spec import RUNNING
-from .game import DRAW, END_REASONS, FALSE, FINAL_PLACE, NUM_ACTIONS, STOP, WAIT
+from .game import DRAW, END_REASONS, FINAL_PLACE, NUM_ACTIONS, STOP, WAIT
 from .rows import NONE, THUNDER
 from .rules import FLASH
 
@@ -70,7 +70,7 @@ def render_text(s, rules, viewer=None):
         if s.end_reason == RUNNING and s.phase != FINAL_PLACE and s.ready_at[p] > s.tick:
             hidden = rules.speed_noise and viewer not in (None, p)
             line += "  busy" if hidden else f"  busy for {s.ready_at[p] - s.tick}"
-        if s.called[p]:
-            line += "  false Stop" if s.called[p] == FALSE else "  Stop"
+        if (s.right | s.false) >> p & 1:
+            line += "  Stop" if s.right >> p & 1 else "  false Stop"
         lines.append(line)
     return "\n".join(lines)

@@ -80,6 +80,14 @@ def _put_word(row, at, word, width):
     return at + width
 
 
+def _get_word(row, at, width):
+    """`width` entries (a literal, at most 8) of an int8 array as a uint64: entry k is byte k."""
+    word = np.uint64(0)
+    for k in range(width):
+        word |= np.uint64(row[at + k]) << np.uint64(8 * k)
+    return word
+
+
 def _put_run(row, at, source, start, size):
     """Copy `size` entries of an int8 array, from `start` on."""
     for k in range(size):
@@ -269,6 +277,16 @@ def _compiled_put_word(typingctx, row, at, word, width):
     return types.int64(row, types.int64, types.uint64, width), codegen
 
 
+def _compiled_get_word(typingctx, row, at, width):
+    def codegen(context, builder, sig, args):
+        size = ir.IntType(8 * width.literal_value)
+        start = builder.bitcast(_entry(context, builder, row, args[0], args[1]), size.as_pointer())
+        word = builder.load(start, align=1)
+        return word if size.width == WORD else builder.zext(word, ir.IntType(WORD))
+
+    return types.uint64(row, types.int64, width), codegen
+
+
 def _compiled_put_run(typingctx, row, at, source, start, size):
     def codegen(context, builder, sig, args):
         target = _entry(context, builder, row, args[0], args[1])
@@ -289,7 +307,7 @@ if config.DISABLE_JIT:
     put_bits, put_pairs, count_bits = _put_bits, _put_pairs, _count_bits
     put_seats, put_seats_onehot = _put_seats, _put_seats_onehot
     put_views, put_views_count = _put_views, _put_views_count
-    put_word, put_run = _put_word, _put_run
+    put_word, get_word, put_run = _put_word, _get_word, _put_run
 else:
     count_bits = intrinsic(_compiled_count_bits)
     if config.BOUNDSCHECK:
@@ -297,7 +315,7 @@ else:
         put_seats, put_seats_onehot = helper(_put_seats), helper(_put_seats_onehot)
         _put_seats, _put_seats_onehot = put_seats, put_seats_onehot
         put_views, put_views_count = helper(_put_views), helper(_put_views_count)
-        put_word, put_run = helper(_put_word), helper(_put_run)
+        put_word, get_word, put_run = helper(_put_word), helper(_get_word), helper(_put_run)
     else:
         literal = intrinsic(prefer_literal=True)
         put_bits = literal(_compiled_put_bits)
@@ -306,7 +324,7 @@ else:
         put_seats_onehot = literal(_compiled_put_seats(onehot=True))
         put_views = literal(_compiled_put_views)
         put_views_count = literal(_compiled_put_views_count)
-        put_word = literal(_compiled_put_word)
+        put_word, get_word = literal(_compiled_put_word), literal(_compiled_get_word)
         put_run = intrinsic(_compiled_put_run)
 
 

@@ -286,7 +286,7 @@ def apply_actions(s, params, seats, rewards):
 @helper
 def resolve_tick(s, params, seats):
     """Carry out one tick's choices in its order (3.3, Order of things 1 to 6)."""
-    ready = ready_seats(s, seats)
+    ready = np.int64(s.asked) if params.pace == DRAW_AND_PLACE else ready_seats(s, seats)
     places = where_less(s.pending, MAX_ROW, seats) & s.asked
     stops = where_equal(s.pending, STOP, seats) & s.asked
     draws = where_equal(s.pending, DRAW, seats) & s.asked
@@ -308,15 +308,12 @@ def resolve_tick(s, params, seats):
     if params.priority == SEAT_ROTATING and count_bits(draws) > 1:
         s.first = (s.first + 1) % len(seats)
     word = public_acts(ready, draws, stops)
-    while places:
-        p = first_bit(places)
-        places &= places - 1
-        word ^= placement(s, p)
-        place_card(s, params, p)
-    while draws:
-        p = first_bit(draws)
-        draws &= draws - 1
-        draw_card(s, params, p)
+    for p in range(len(seats)):
+        if has(places, p):
+            word ^= placement(s, p)
+            place_card(s, params, p)
+        elif has(draws, p):
+            draw_card(s, params, p)
     write_history(s, word)
 
 

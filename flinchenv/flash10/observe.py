@@ -7,7 +7,19 @@ import struct
 
 import numpy as np
 
-from ..core.bits import MOST, as_byte, clipped, count_bits, has, put_bits, put_run, put_seats, put_views, put_word
+from ..core.bits import (
+    MOST,
+    as_byte,
+    clipped,
+    count_bits,
+    get_word,
+    has,
+    put_bits,
+    put_run,
+    put_seats,
+    put_views,
+    put_word,
+)
 from ..core.fields import make_layout
 from ..core.kernel import helper, routine
 from ..core.spec import RUNNING
@@ -139,8 +151,10 @@ def fill_observations(s, params, seats, rows):
     at = SEATS + SEAT_ENTRIES * n
     if params.obs_opponents == FULL:
         for p in range(n):
+            left, right = get_word(s.row[p], 0, 8), get_word(s.row[p], 8, 2)
             for q in range(n):
-                put_run(rows[q], at + MAX_ROW * ((n + p - q) % n), s.row[p], 0, MAX_ROW)
+                put_word(rows[q], at + MAX_ROW * ((n + p - q) % n), left, 8)
+                put_word(rows[q], at + MAX_ROW * ((n + p - q) % n) + 8, right, 2)
         at = put_views(rows, at + MAX_ROW * n, s.marks, seats, MARKS)
     else:
         for p in range(n):

@@ -16,6 +16,8 @@ import numpy as np
 from flinchenv.core.params import rules_hash, rules_to_json
 from flinchenv.version import __version__
 
+from .inputs import Inputs
+
 FORMAT = 1
 ACTIVATIONS = ("tanh", "relu")
 SUFFIXES = (".safetensors", ".json")
@@ -42,7 +44,7 @@ def make_card(setup, network, training):
 
     Args:
         setup: a `flinchenv.envs.setup.Setup`.
-        network: {"hidden": [sizes], "activation": "tanh" | "relu"}.
+        network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer}.
         training: anything JSON can hold: command, steps, seconds, seed.
     """
     return {
@@ -54,7 +56,12 @@ def make_card(setup, network, training):
         "rules_hash": rules_hash(setup.rules),
         "layout": layout_of(setup),
         "num_actions": setup.num_actions,
-        "network": {"hidden": list(network["hidden"]), "activation": network["activation"]},
+        "network": {
+            "hidden": list(network["hidden"]),
+            "activation": network["activation"],
+            "bins": network.get("bins", 0),
+            "inputs": Inputs(setup.layout.high(), network.get("bins", 0)).size,
+        },
         "training": training,
         "flinchenv": __version__,
     }
@@ -126,7 +133,7 @@ def check_tensors(where, tensors, card):
         ValueError: names `where`, the tensor and what is wrong with it.
     """
     network = card["network"]
-    inputs = sum(size for _, size in card["layout"])
+    inputs = network.get("inputs", sum(size for _, size in card["layout"]))
     for name, tensor in tensors.items():
         if not isinstance(tensor, np.ndarray) or tensor.dtype != np.float32:
             _damaged(where, f"{name} is {getattr(tensor, 'dtype', type(tensor).__name__)}, not a float32 array")
@@ -193,6 +200,8 @@ def _check_card(file, card, types):
         _damaged(file, f"layout={layout!r} is not a list of [name, size]")
     if not isinstance(network.get("hidden"), list) or not all(_is_size(size) for size in network["hidden"]):
         _damaged(file, f"network={network!r} has no list of sizes 'hidden'")
+    if type(network.get("bins", 0)) is not int or network.get("bins", 0) < 0 or not _is_size(network.get("inputs", 1)):
+        _damaged(file, f"network={network!r} has no whole numbers 'bins' and 'inputs'")
     if network.get("activation") not in ACTIVATIONS:
         _damaged(file, f"network={network!r} has no 'activation' out of {', '.join(ACTIVATIONS)}")
 

@@ -7,6 +7,7 @@ from flinchenv.envs.setup import make_setup
 
 from .agent import ProbabilisticAgent, check_mask
 from .checkpoint import check_tensors, layers_of, layout_of
+from .inputs import Inputs
 
 
 class NetworkAgent(ProbabilisticAgent):
@@ -32,7 +33,8 @@ class NetworkAgent(ProbabilisticAgent):
         self._policy = layers_of(name, tensors, "policy")
         self._value = layers_of(name, tensors, "value")
         # Inputs are scaled as they were in training, whatever other rules allow as highest count.
-        self._high = make_setup(card["env"], card["rules"]).layout.high().astype(np.float32)
+        high = make_setup(card["env"], card["rules"]).layout.high()
+        self._inputs = Inputs(high, card["network"].get("bins", 0))
 
     def probs(self, observation, action_mask, view=None):
         """Softmax of the logits over the legal actions; exactly 1 where only one is legal."""
@@ -66,7 +68,7 @@ class NetworkAgent(ProbabilisticAgent):
 
     def _forward(self, layers, observation):
         # One row a product: the sums of a row are then the same, bit for bit, in a batch of any size.
-        x = (np.asarray(observation, np.float32) / self._high)[:, None, :]
+        x = self._inputs(observation)[:, None, :]
         for i, (weight, bias) in enumerate(layers):
             x = x @ weight.T + bias
             if i < len(layers) - 1:

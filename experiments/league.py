@@ -1,11 +1,11 @@
 """The opponents of a training run: bots with fixed weights and a bounded number of the learner's past selves."""
 
-import numpy as np
 import torch
 from torch.nn.functional import linear
 
 from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.agent import ProbabilisticAgent
+from flinchenv.agents.inputs import Inputs
 from flinchenv.agents.load import load
 
 SELF = "self"
@@ -17,21 +17,21 @@ class PolicyAgent(ProbabilisticAgent):
     Args:
         tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), "policy.1.weight": ...}.
         activation: "tanh" | "relu".
-        high: (D,) the largest value of each observation entry.
+        inputs: the `Inputs` that it is fed.
         name: how tables call it.
     """
 
-    def __init__(self, tensors, activation, high, name="policy"):
+    def __init__(self, tensors, activation, inputs, name="policy"):
         self.tensors, self.name = tensors, name
         names = [(f"policy.{i}.weight", f"policy.{i}.bias") for i in range(len(tensors) // 2)]
         self._layers = [(torch.from_numpy(tensors[weight]), torch.from_numpy(tensors[bias])) for weight, bias in names]
         self._activation = {"tanh": torch.tanh, "relu": torch.relu}[activation]
-        self._high = torch.from_numpy(np.asarray(high, np.float32))
+        self._inputs = inputs
 
     @torch.no_grad()
     def probs(self, observation, action_mask, view=None):
         """Softmax of the logits over the legal actions."""
-        x = torch.from_numpy(observation).float() / self._high
+        x = torch.from_numpy(self._inputs(observation))
         for weight, bias in self._layers[:-1]:
             x = self._activation(linear(x, weight, bias))
         logits = linear(x, *self._layers[-1]).double()
@@ -48,10 +48,12 @@ class League:
         weights: {name: weight}; a name for `agents.load`, or "self" for the past selves.
         past_selves: how many stay; the oldest one goes first, after its running episodes.
         activation: the networks' "tanh" | "relu".
+        bins: entries of the thermometer of each count that they are fed.
     """
 
-    def __init__(self, setup, weights, past_selves, activation):
-        self.setup, self.past_selves, self.activation = setup, past_selves, activation
+    def __init__(self, setup, weights, past_selves, activation, bins=0):
+        self.past_selves, self.activation = past_selves, activation
+        self.inputs = Inputs(setup.layout.high(), bins)
         self.pool = OpponentPool()
         names = [name for name in weights if name != SELF]
         for key, name in enumerate(names):
@@ -68,8 +70,7 @@ class League:
         self._share(playing)
 
     def _put(self, key, tensors):
-        high = self.setup.layout.high()
-        self.pool.add(key, PolicyAgent(tensors, self.activation, high, f"self {key - self.first_self}"), 0)
+        self.pool.add(key, PolicyAgent(tensors, self.activation, self.inputs, f"self {key - self.first_self}"), 0)
 
     def _share(self, playing):
         """Give the newest past selves their weights and drop the older ones that nobody plays."""

@@ -179,6 +179,8 @@ def load_agents(given, setup):
 
 def check_deals(setup, games, seed):
     """The number of seeds for `games` games a pair."""
+    if setup.num_players < 2:
+        refuse("num_players", setup.num_players, "2 or more: agents are compared by the games in which they meet")
     whole("games", games, 1, 10**9)
     num_seeds = max(2, -(-games // len(seatings(setup.num_players))))
     whole("seed", seed, EVALUATION_SEED, MAX_SEED - num_seeds)

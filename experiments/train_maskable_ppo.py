@@ -37,6 +37,7 @@ from torch.utils.tensorboard import SummaryWriter
 from flinchenv import registry
 from flinchenv.adapters.sb3 import SeatVecEnv
 from flinchenv.agents.checkpoint import make_card, save_checkpoint
+from flinchenv.agents.inputs import Inputs, scaled
 from flinchenv.agents.load import load
 from flinchenv.agents.network import check_match
 from flinchenv.core.params import check_rules, choice, flag, integer, refuse, rules_to_json, whole
@@ -44,6 +45,7 @@ from flinchenv.envs.setup import MAX_STEPS, make_setup
 from flinchenv.envs.vector import MAX_ENVS
 
 from .curve import draw_curve, measure
+from .imitate import imitate
 from .league import SELF, League, PolicyAgent
 from .progress import Progress
 from .settings import check_text, checked, read_settings, real, settings_table
@@ -131,6 +133,10 @@ class Args:
         (64, 64), _check_hidden, "1 to 8 sizes", "layers of the policy's and of the value's network"
     )
     activation: str = choice("relu", "tanh", doc="between layers")
+    bins: int = integer(0, 0, 64, "entries of a thermometer that each count of the observation is also fed as")
+    # imitation, before everything else
+    imitate: str = checked("", check_text, "an agent's name", "the agent that is imitated first; '' for none")
+    imitate_steps: int = integer(2_000_000, 1, MAX_TRAINING_STEPS, "decisions of that agent to learn from")
     # opponents
     opponents: Mapping = checked(
         {"random": 1, "rule": 2, "rule:2": 1, SELF: 2},
@@ -167,16 +173,19 @@ class Result(NamedTuple):
     env: str
 
 
-class Scaled(BaseFeaturesExtractor):
-    """Observations divided by the largest value that each entry can take."""
+class Extractor(BaseFeaturesExtractor):
+    """`agents.inputs.Inputs` in torch."""
 
-    def __init__(self, observation_space):
-        super().__init__(observation_space, observation_space.shape[0])
-        self.register_buffer("high", torch.from_numpy(observation_space.high.astype(np.float32)), persistent=False)
+    def __init__(self, observation_space, bins):
+        inputs = Inputs(observation_space.high, bins)
+        super().__init__(observation_space, inputs.size)
+        for name in ("high", "counts", "steps"):
+            self.register_buffer(name, torch.from_numpy(getattr(inputs, name)), persistent=False)
 
     def forward(self, observations):
-        """(N, D) -> (N, D), 0..1."""
-        return observations / self.high
+        """(N, D) -> (N, size), 0..1."""
+        parts = scaled(observations, self.high, self.counts, self.steps)
+        return torch.cat([part.flatten(1) for part in parts], 1)
 
 
 class Interrupt:
@@ -205,7 +214,7 @@ class Training:
     def __init__(self, args, setup, folder):
         self.args, self.setup, self.folder = args, setup, folder
         self.rivals = {name: load(name, setup) for name in args.eval_against}
-        self.league = League(setup, args.opponents, args.past_selves, args.activation)
+        self.league = League(setup, args.opponents, args.past_selves, args.activation, args.bins)
         self.env = SeatVecEnv(setup, args.num_envs, self.league.pool, "rotate")
         self.model = make_model(args, self.env)
         self.updates, self.seconds, self.curve = 0, 0.0, []
@@ -220,11 +229,25 @@ class Training:
         """(N,) the keys of the league that rows play against."""
         return self.env.batch.playing
 
+    def imitate(self):
+        """Learn to play as `imitate` does, and what that brings."""
+        args = self.args
+        if args.imitate:
+            teacher = load(args.imitate, self.setup)
+            env = SeatVecEnv(self.setup, args.num_envs, [teacher] * (self.setup.num_players - 1), "rotate")
+            env.seed(self._first_seed(1))
+            began = time.monotonic()
+            imitate(self.model, env, teacher, args.imitate_steps, args.batch_size, args.progress)
+            self.seconds += time.monotonic() - began
+
+    def _first_seed(self, stream):
+        seeds = np.random.SeedSequence(self.args.seed).generate_state(2)
+        return int(seeds[stream]) % (2**31 - MAX_ENVS)  # rows add their number and stay below 2**31
+
     def start(self):
-        """Deal the first games, against the untrained self and the bots."""
+        """Deal the first games, against the bots and the self as it is: untrained, or an imitator."""
         self.league.add_self(policy_tensors(self.model), self.playing)
-        deals = np.random.SeedSequence(self.args.seed).generate_state(1)[0]
-        self.env.seed(int(deals) % (2**31 - MAX_ENVS))  # rows add their number and stay below 2**31
+        self.env.seed(self._first_seed(0))
         self.model._last_obs = self.env.reset()
         self.model._last_episode_starts = np.ones(self.args.num_envs, bool)
 
@@ -246,7 +269,7 @@ class Training:
 
     def add_point(self):
         """Measure the network and add a point to the curve; {name: value} for the log."""
-        agent = PolicyAgent(policy_tensors(self.model), self.args.activation, self.setup.layout.high())
+        agent = PolicyAgent(policy_tensors(self.model), self.args.activation, self.league.inputs)
         against = {name: measure(agent, rival, self.setup, self.args.eval_games) for name, rival in self.rivals.items()}
         self.curve.append({"step": self.steps, "against": against})
         pairs = [(name, key, row[key]) for name, row in against.items() for key in ("mean_return", "win_rate")]
@@ -314,7 +337,7 @@ class Training:
 
     def card(self):
         """What the network plays, its shape and how it was trained."""
-        network = {"hidden": list(self.args.hidden), "activation": self.args.activation}
+        network = {"hidden": self.args.hidden, "activation": self.args.activation, "bins": self.args.bins}
         training = {"settings": settings_of(self.args), "steps": self.steps, "seconds": round(self.seconds, 1)}
         return make_card(self.setup, network, training)
 
@@ -350,7 +373,8 @@ def make_model(args, env):
         policy_kwargs={
             "net_arch": {"pi": list(args.hidden), "vf": list(args.hidden)},
             "activation_fn": {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}[args.activation],
-            "features_extractor_class": Scaled,
+            "features_extractor_class": Extractor,
+            "features_extractor_kwargs": {"bins": args.bins},
             "optimizer_kwargs": {"eps": 1e-5},
         },
         seed=args.seed,
@@ -392,9 +416,11 @@ def prepare(args):
             is not set, or a run with other settings or of another version of the game.
     """
     setup = make_setup(args.env_id, None, args.rules, "raise", args.max_steps or None)
-    for name in [*args.opponents, *args.eval_against]:
+    for name in [*args.opponents, *args.eval_against, *filter(None, [args.imitate])]:
         if name != SELF:
             load(name, setup)
+    if args.imitate and load(args.imitate, setup).needs_view:
+        refuse("imitate", args.imitate, "an agent that plays by the observation alone")
     folder = pathlib.Path(args.run or f"runs/{args.env_id}-{args.seed}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -429,6 +455,7 @@ def run(args):
     try:
         training = Training(args, setup, folder)
         if state is None:
+            training.imitate()
             training.start()
         else:
             training.restore(*state)

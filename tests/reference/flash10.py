@@ -216,12 +216,16 @@ class Flash10:
             self._idle_ticks = 0
 
     def _order(self, words):
-        """3.3 order 1, 2: who comes first. Where the round cannot end the order is of no weight."""
+        """3.3 order 1, 2: who comes first.
+
+        Where the round cannot end the order is of no weight: placements, then draws, so that chance is
+        asked in a known order.
+        """
         seats = sorted(words)
         draws = list(words.values()).count("draw")
         may_end = "stop" in words.values() or draws >= self._cards_left()
         if not may_end:
-            return seats
+            return sorted(seats, key=lambda seat: words[seat] == "draw")
         if self.rules.priority == "seat_rotating":
             players = self.rules.num_players
             return sorted(seats, key=lambda seat: (seat - self._first_seat) % players)

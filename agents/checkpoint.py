@@ -20,6 +20,7 @@ from .inputs import Inputs
 
 FORMAT = 1
 ACTIVATIONS = ("tanh", "relu")
+TUPLES = "tuples"  # the kind of a network that is a table of weights; without a kind it is a multilayer perceptron
 SUFFIXES = (".safetensors", ".json")
 WEIGHTS, CARD = SUFFIXES
 
@@ -44,7 +45,8 @@ def make_card(setup, network, training):
 
     Args:
         setup: a `flinchenv.envs.setup.Setup`.
-        network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer}.
+        network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer}, or
+            {"kind": "tuples", "shape": of the one tensor "tuples"}.
         training: anything JSON can hold: command, steps, seconds, seed.
     """
     return {
@@ -56,14 +58,19 @@ def make_card(setup, network, training):
         "rules_hash": rules_hash(setup.rules),
         "layout": layout_of(setup),
         "num_actions": setup.num_actions,
-        "network": {
-            "hidden": list(network["hidden"]),
-            "activation": network["activation"],
-            "bins": network.get("bins", 0),
-            "inputs": Inputs(setup.layout.high(), network.get("bins", 0)).size,
-        },
+        "network": network if network.get("kind") == TUPLES else _perceptron(setup, network),
         "training": training,
         "flinchenv": __version__,
+    }
+
+
+def _perceptron(setup, network):
+    bins = network.get("bins", 0)
+    return {
+        "hidden": list(network["hidden"]),
+        "activation": network["activation"],
+        "bins": bins,
+        "inputs": Inputs(setup.layout.high(), bins).size,
     }
 
 
@@ -139,6 +146,11 @@ def check_tensors(where, tensors, card):
             _damaged(where, f"{name} is {getattr(tensor, 'dtype', type(tensor).__name__)}, not a float32 array")
         if not np.isfinite(tensor).all():
             _damaged(where, f"{name} holds a value that is not finite")
+    if network.get("kind") == TUPLES:
+        found = {name: list(tensor.shape) for name, tensor in tensors.items()}
+        if found != {TUPLES: network["shape"]}:
+            _damaged(where, f"it holds the shapes {found}; the card asks for {{'{TUPLES}': {network['shape']}}}")
+        return
     layers = layers_of(where, tensors, "policy")
     sizes = [inputs, *network["hidden"], card["num_actions"]]
     _check_chain(where, layers, "policy", sizes)
@@ -198,6 +210,10 @@ def _check_card(file, card, types):
     layout, network = card["layout"], card["network"]
     if not all(isinstance(row, list) and len(row) == 2 and type(row[0]) is str and _is_size(row[1]) for row in layout):
         _damaged(file, f"layout={layout!r} is not a list of [name, size]")
+    if network.get("kind") == TUPLES:
+        if not isinstance(network.get("shape"), list) or not all(_is_size(size) for size in network["shape"]):
+            _damaged(file, f"network={network!r} has no list of sizes 'shape'")
+        return
     if not isinstance(network.get("hidden"), list) or not all(_is_size(size) for size in network["hidden"]):
         _damaged(file, f"network={network!r} has no list of sizes 'hidden'")
     if type(network.get("bins", 0)) is not int or network.get("bins", 0) < 0 or not _is_size(network.get("inputs", 1)):

@@ -7,10 +7,12 @@ from typing import NamedTuple
 from flinchenv.core.params import refuse
 from flinchenv.envs.setup import Setup, make_setup
 
-from .checkpoint import SUFFIXES, load_checkpoint, stem_of
+from .checkpoint import SUFFIXES, TUPLES, load_checkpoint, stem_of
+from .flash10_fit import FitAgent
+from .flash10_tuples import TupleAgent
 from .flip_it_mix import MixAgent
 from .flip_it_reply import ReplyAgent
-from .network import NetworkAgent
+from .network import NetworkAgent, check_match
 from .uniform import UniformAgent
 
 
@@ -29,8 +31,10 @@ class Family(NamedTuple):
 
 
 FLIP_IT_RULES = {1: MixAgent, 2: ReplyAgent}
+FLASH10_RULES = {1: FitAgent}
 FAMILIES = {  # game: {the word before the colon: Family}
     "flip_it": {"rule": Family(lambda setup, level: FLIP_IT_RULES[level](setup), range(1, 3), 1)},
+    "flash10": {"rule": Family(lambda setup, level: FLASH10_RULES[level](setup), range(1, 2), 1)},
 }
 
 
@@ -138,4 +142,8 @@ def _load_network(path, setup, any_rules):
     tensors, card = load_checkpoint(path)
     if setup is None:
         setup = make_setup(card["env"], card["rules"])
-    return NetworkAgent(setup, tensors, card, name=os.path.basename(stem_of(path)), any_rules=any_rules)
+    name = os.path.basename(stem_of(path))
+    if card["network"].get("kind") == TUPLES:
+        check_match(setup, card, any_rules)
+        return TupleAgent(setup, tensors[TUPLES], name)
+    return NetworkAgent(setup, tensors, card, name=name, any_rules=any_rules)

@@ -10,6 +10,7 @@ import math
 import os
 import tomllib
 
+from flinchenv import registry
 from flinchenv.core.params import RulesError, Special, refuse
 
 LARGEST_FILE = 64 * 1024  # bytes of a TOML file
@@ -53,6 +54,18 @@ def check_text(name, value, settings):
     if not isinstance(value, str):
         refuse(name, value, "a text")
     return value
+
+
+def check_env_id(name, value, settings):
+    """An environment's id."""
+    return registry.spec(check_text(name, value, settings)).id
+
+
+def check_mapping(name, value, settings):
+    """Rules laid over a preset."""
+    if not isinstance(value, dict):
+        refuse(name, value, "a table of rule overrides")
+    return dict(value)
 
 
 def read_settings(settings_type, config=None, overrides=()):

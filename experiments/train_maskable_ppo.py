@@ -34,7 +34,6 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch.utils.tensorboard import SummaryWriter
 
-from flinchenv import registry
 from flinchenv.adapters.sb3 import SeatVecEnv
 from flinchenv.agents.checkpoint import make_card, save_checkpoint
 from flinchenv.agents.inputs import Inputs, scaled
@@ -48,22 +47,12 @@ from .curve import draw_curve, measure
 from .imitate import imitate
 from .league import SELF, League, PolicyAgent
 from .progress import Progress
-from .settings import check_text, checked, read_settings, real, settings_table
+from .settings import check_env_id, check_mapping, check_text, checked, read_settings, real, settings_table
 from .state import newest_state, save_state
 
 MAX_TRAINING_STEPS = 10**12
 RECENT = 100  # episodes whose mean return and length are logged
 FREE_ON_RESUME = ("run", "resume", "progress", "total_steps", "torch_threads", "save_every", "eval_every", "eval_games")
-
-
-def _check_env_id(name, value, args):
-    return registry.spec(check_text(name, value, args)).id
-
-
-def _check_mapping(name, value, args):
-    if not isinstance(value, dict):
-        refuse(name, value, "a table of rule overrides")
-    return dict(value)
 
 
 def _check_hidden(name, value, args):
@@ -105,8 +94,8 @@ class Args:
     """
 
     # the game
-    env_id: str = checked("flip_it-v0", _check_env_id, "one of list_envs()", "the environment")
-    rules: Mapping = checked({}, _check_mapping, "rule overrides", "rules laid over the id's preset, say num_players")
+    env_id: str = checked("flip_it-v0", check_env_id, "one of list_envs()", "the environment")
+    rules: Mapping = checked({}, check_mapping, "rule overrides", "rules laid over the id's preset, say num_players")
     max_steps: int = integer(0, 0, MAX_STEPS, "rounds after which a game is truncated; 0 for no cap")
     # the run
     seed: int = integer(0, 0, 2**31 - 1, "of the network, the minibatches, the actions and the deals")

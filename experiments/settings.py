@@ -69,15 +69,28 @@ def check_mapping(name, value, settings):
 
 
 def read_settings(settings_type, config=None, overrides=()):
-    """The settings of a TOML file, or the defaults, with some replaced.
+    """The settings of a TOML file, or the defaults, with some replaced; see `read_values`.
 
     Args:
         settings_type: a dataclass of checked fields.
+
+    Raises:
+        RulesError: what `read_values` refuses, an unknown key, or a refused value.
+    """
+    values = read_values(config, overrides)
+    check_names(settings_type, values)
+    return settings_type(**values)
+
+
+def read_values(config=None, overrides=()):
+    """{setting: value} of a TOML file with some replaced, not yet checked.
+
+    Args:
         config: None, a path, or the name of a file in `flinchenv.configs` with or without ".toml".
         overrides: texts "key=value" or "table.key=value"; a value is written as in TOML, a text also without quotes.
 
     Raises:
-        RulesError: no such file, no TOML, an empty file, an unknown or repeated key, or a refused value.
+        RulesError: no such file, no TOML, an empty file, or a repeated key.
     """
     values = {} if config is None else _read_toml(config)
     for text in overrides:
@@ -92,8 +105,7 @@ def read_settings(settings_type, config=None, overrides=()):
             table_values[inner] = _value(value.strip())
         else:
             values[table] = _value(value.strip())
-    check_names(settings_type, values)
-    return settings_type(**values)
+    return values
 
 
 def check_names(settings_type, names):

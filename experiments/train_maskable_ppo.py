@@ -93,6 +93,7 @@ class Args:
         RulesError: names the setting, the value and what is allowed.
     """
 
+    trainer: str = choice("maskable_ppo", doc="this one")
     # the game
     env_id: str = checked("flip_it-v0", check_env_id, "one of list_envs()", "the environment")
     rules: Mapping = checked({}, check_mapping, "rule overrides", "rules laid over the id's preset, say num_players")

@@ -3,8 +3,9 @@
     python -m flinchenv.experiments.train_td --set env_id=flash10-round-v0
     python -m flinchenv.experiments.train_td flash10-td-4p
 
-A run is a folder: `agent-<rounds>.safetensors` and `.json` (for `agents.load`) and `curve.json`. Equal seeds give equal
-weights. What is learnt is the race to a row in order; points on the way and the others' rows are left out.
+A run is a folder: `agent-<rounds>.safetensors` and `.json` (for `agents.load`), `curve.png` and `curve.json`. Equal
+seeds give equal weights. What is learnt is the race to a row in order; points on the way and the others' rows are left
+out.
 """
 
 import argparse
@@ -17,11 +18,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib import pyplot
 
 from flinchenv.agents.checkpoint import TUPLES, make_card, save_checkpoint
 from flinchenv.agents.flash10_tuples import TupleAgent, first_tuples, learn_alone
 from flinchenv.agents.load import load
-from flinchenv.core.params import check_rules, flag, integer, kernel_params, refuse, rules_to_json
+from flinchenv.core.params import check_rules, choice, flag, integer, kernel_params, refuse, rules_to_json
 from flinchenv.envs.setup import make_setup
 
 from .curve import measure
@@ -39,6 +41,7 @@ class Args:
         RulesError: names the setting, the value and what is allowed.
     """
 
+    trainer: str = choice("td", doc="this one")
     env_id: str = checked("flash10-round-v0", check_env_id, "an id of Flash 10", "the environment")
     rules: Mapping = checked({}, check_mapping, "rule overrides", "rules laid over the id's preset, say num_players")
     seed: int = integer(0, 0, 2**31 - 1, "of the deals")
@@ -59,14 +62,16 @@ class Result(NamedTuple):
     """What a run left.
 
     Attributes:
-        run: its folder. checkpoint: the agent's weights, for `agents.load`. rounds, seconds: of learning.
-        draws: mean draws of a round in the last tenth of it. verdict: what `curve.measure` returned, or None.
+        run: its folder. checkpoint: the agent's weights, for `agents.load`. curve: the PNG.
+        steps: cards laid. seconds: of learning. draws: mean draws of a round in the last tenth of it.
+        verdict: what `curve.measure` returned, or None. env: the id.
     """
 
     run: str
     checkpoint: str
-    rounds: int
+    steps: int
     seconds: float
+    curve: str
     draws: float
     verdict: dict | None
     env: str
@@ -118,10 +123,22 @@ def run(args):
     training = {"trainer": "td", "settings": rules_to_json(args), "rounds": rounds, "seconds": seconds}
     path = folder / f"agent-{rounds}.safetensors"
     save_checkpoint(path, {TUPLES: weights}, make_card(setup, {"kind": TUPLES, "shape": list(weights.shape)}, training))
-    (folder / "curve.json").write_text(json.dumps([round(float(d), 3) for d in draws]) + "\n")
+    curve = draw(draws, setup, folder)
     verdict = measure(TupleAgent(setup, weights), rival, setup, args.eval_games) if rival else None
     last = float(draws[-max(1, len(draws) // 10) :].mean())
-    return Result(str(folder), str(path), rounds, seconds, round(last, 3), verdict, args.env_id)
+    steps = round(float(draws.sum() * CHUNK))
+    return Result(str(folder), str(path), steps, seconds, curve, round(last, 3), verdict, args.env_id)
+
+
+def draw(draws, setup, folder):
+    """Write curve.json and curve.png, mean draws over rounds; the PNG's path."""
+    (folder / "curve.json").write_text(json.dumps([round(float(d), 3) for d in draws]) + "\n")
+    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    axes.plot(np.arange(1, len(draws) + 1) * CHUNK, draws)
+    axes.set(xlabel="rounds", ylabel="draws a round, alone", title=f"TD(0) on the rows of {setup.id}")
+    figure.savefig(folder / "curve.png", dpi=120)
+    pyplot.close(figure)
+    return str(folder / "curve.png")
 
 
 def main(argv=None):

@@ -273,10 +273,10 @@ def choose(setup, recorder, seat, agent, stream):
 
 
 def print_round(setup, recorder, moves, viewer=None):
-    """A round's moves and the table after it; with a viewer its own moves alone, and the table as it sees it."""
+    """A step's moves and the table after it; with a viewer its own moves alone, and the table as it sees it."""
     shown = [(seat, action) for seat, action in moves if viewer in (None, seat)]
     told = [f"player_{seat}: {setup.game.action_name(setup.rules, action)}" for seat, action in shown]
-    print(f"\nround {int(recorder.record.steps)}  {', '.join(told)}".rstrip())
+    print(f"\nstep {int(recorder.record.steps)}  {', '.join(told)}".rstrip())
     print(setup.game.render_text(recorder.record, setup.rules, viewer=viewer))
 
 
@@ -336,13 +336,12 @@ def speed_command(args):
 
 def train_command(args):
     """`flinchenv train CONFIG`."""
-    from .experiments import train_maskable_ppo
-    from .experiments.settings import read_settings
+    from .experiments import train
 
     changes = args.set + ["resume=true"] * args.resume
     try:
-        settings = read_settings(train_maskable_ppo.Args, args.config, changes)
-        data = train_maskable_ppo.run(settings)._asdict()
+        trainer, settings = train.read(args.config, changes)
+        data = trainer.run(settings)._asdict()
     except ValueError as error:
         raise RulesError(str(error)) from error
     _show(args, data, "\n".join(f"{name}: {value}" for name, value in data.items()))

@@ -22,6 +22,7 @@ from flinchenv.agents.load import load
 from flinchenv.agents.uniform import UniformAgent
 from flinchenv.core.params import RulesError
 from flinchenv.envs.setup import make_setup
+from flinchenv.experiments import train
 from flinchenv.experiments import train_maskable_ppo as training
 from flinchenv.experiments.curve import measure
 from flinchenv.experiments.league import League
@@ -571,8 +572,11 @@ def test_unknown_configs_are_refused_with_the_known_names():
 def test_shipped_configs_can_start_and_are_short(config, tmp_path):
     lines = (REPOSITORY / "configs" / config).read_text().splitlines()
     assert 4 <= len(lines) <= 15
-    setup, _, state = training.prepare(read_settings(Args, config, [f"run={tmp_path}"]))
-    assert state is None and config.startswith(setup.game.name)
+    module, settings = train.read(config, [f"run={tmp_path}"])
+    assert config.startswith(make_setup(settings.env_id, None, settings.rules).game.name)
+    if module is training:
+        _, _, state = training.prepare(settings)
+        assert state is None
 
 
 def test_no_code_of_the_trainer_loads_pickles():

@@ -334,7 +334,7 @@ else:
 @helper
 def nth_bit_anywhere(x, k):
     """As `nth_bit`, on any processor."""
-    byte = (k >= count_bits(x & 0xFF)) + (k >= count_bits(x & 0xFFFF)) + (k >= count_bits(x & 0xFFFFFF))
+    byte = 0 + (k >= count_bits(x & 0xFF)) + (k >= count_bits(x & 0xFFFF)) + (k >= count_bits(x & 0xFFFFFF))
     k -= count_bits(x & ((1 << 8 * byte) - 1))
     return 8 * byte + _BIT_OF_BYTE[(x >> 8 * byte & 0xFF) * 8 + k]
 
@@ -401,9 +401,15 @@ def put_seats_count(row, at, values, first, seats):
 
 
 @helper
+def natural(x):
+    """A whole number of 32 bits known not to be negative, so that no index is tested for counting from the end."""
+    return np.int64(np.uint32(x))
+
+
+@helper
 def first_bit(x):
     """The least member of a set that is not empty."""
-    return nth_bit(x, 0)
+    return count_bits((x & -x) - 1)
 
 
 @helper

@@ -13,6 +13,7 @@ from ..core.bits import (
     count_bits,
     first_bit,
     has,
+    natural,
     nth_bit,
     put_bits,
     where_equal,
@@ -419,7 +420,7 @@ def noisy(s, mean):
 def place_card(s, params, p):
     """Lay the held card on the chosen slot (T6, T7) and look whether the row may be stopped now."""
     was = has(s.stoppable, p)
-    done = lay(s, params, p, np.int64(s.pending[p]))
+    done = lay(s, params, p, natural(s.pending[p]))
     s.checked = with_bit(s.checked, p, done)
     if params.misread > 0:
         s.checked ^= (random_below(s, MISREAD_UNIT) < params.misread) << p

@@ -23,8 +23,8 @@ from ..core.bits import (
 from ..core.fields import make_layout
 from ..core.kernel import helper, routine
 from ..core.spec import RUNNING
-from .rows import NONE, THUNDER, counts, flashes, is_flash, thunders
-from .rules import MAX_NUMBERS, MAX_ROW
+from .rows import NONE, THUNDER, counts, flashes, thunders
+from .rules import FLASH, MAX_NUMBERS, MAX_ROW
 
 FULL, COUNTS, NOTHING = range(3)  # obs_opponents, in the order of rules.py
 
@@ -165,6 +165,12 @@ def fill_observations(s, params, seats, rows):
             put_options(s, params, seats, p, rows[p], at)
 
 
+# What `own_word` shows of a card in hand, at card + 1: its number, whether it is a Thunder, whether a Flash card.
+_CARDS = np.arange(NONE, THUNDER + 1)
+_HELD = np.maximum(_CARDS, 0) | (_CARDS == THUNDER) << 8 | ((_CARDS % FLASH == 0) & (_CARDS != THUNDER)) << 16
+_HELD = _HELD.astype(np.uint64)
+
+
 @helper
 def place_of(p, player, n):
     """Where the entries of seat p begin in the view of `player`."""
@@ -184,10 +190,7 @@ def public_word(s):
 @helper
 def own_word(s, player):
     """The card in hand and the seat's own check of its row, one entry a byte."""
-    card = np.int64(s.held[player])
-    number = 0 if card == NONE else card
-    word = as_byte(number, 0) | as_byte(card == THUNDER, 1)
-    return word | as_byte(card != NONE and is_flash(card), 2) | as_byte(has(s.checked, player), 3)
+    return _HELD[np.int64(s.held[player]) + 1] | as_byte(has(s.checked, player), 3)
 
 
 @helper

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..core.bits import count_bits, with_bit
+from ..core.bits import count_bits, natural, with_bit
 from ..core.kernel import helper, routine
 from ..core.rng import random_below
 from .rules import FLASH, MAX_NUMBERS, MAX_ROW
@@ -24,9 +24,10 @@ def take_card(s):
     """Take a random card from the middle, which has no order: the same as a shuffled one."""
     k = random_below(s, s.left)
     s.left -= 1
-    card = np.int64(s.deck[k])
-    s.deck[k] = s.deck[s.left]
-    s.deck[s.left] = card
+    left = natural(s.left)
+    card = natural(s.deck[k])
+    s.deck[k] = s.deck[left]
+    s.deck[left] = card
     return card
 
 
@@ -44,7 +45,7 @@ def give_back(s, card):
 @helper
 def lay(s, params, p, slot):
     """The held card covers the slot's card; whether the row may be stopped now."""
-    turn_up(s, p, slot, np.int64(s.held[p]))
+    turn_up(s, p, slot, natural(s.held[p]))
     s.held[p] = NONE
     s.holding &= ~(1 << p)
     done = may_be_stopped(s, params, p)

@@ -161,6 +161,8 @@ def expected_view(game, seat):
         "row_thunder": [[k for k, card in enumerate(row) if card == "T"] for row in rows],
         "row_flash": [[k for k, card in enumerate(row) if card != "T" and card % 5 == 0] for row in rows],
     }
+    if rules.last_card_stop:
+        view["took_last"] = flags([p == game._last_card_taker for p in range(n)])
     if rules.obs_opponents == "counts" and n > 1:
         counts = turn(seen["opponents"])[1:]
         for k, name in enumerate(("others_run", "others_flash", "others_thunder")):

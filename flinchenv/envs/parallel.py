@@ -62,7 +62,7 @@ class ParallelGame(ParallelEnv):
             refuse("actions", names, "a dict with one action for each of " + ", ".join(self.agents))
         chosen = [whole_action(self.setup, agent, actions[agent]) for agent in self.possible_agents]
         rewards = self._aec.step_all(chosen)
-        over = self._aec._games[0].end_reason != RUNNING
+        over = bool(self._aec._games[0].end_reason != RUNNING)
         truncated = bool(self._aec._games[0].truncated)
         result = (
             self._observations(),

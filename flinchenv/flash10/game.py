@@ -72,7 +72,11 @@ GAME = game_dtype(
         ("marks", np.int32, (MAX_PLAYERS,)),  # bit i: slot i shows a Thunder; bit MAX_ROW + i: a Flash card
         ("row", np.int8, (MAX_PLAYERS, MAX_ROW)),
         ("deck", np.int8, (MAX_CARDS,)),  # the first `left` are the middle, in no order
-        ("busy", np.int32, (MAX_PLAYERS,)),  # under speed_noise, the mean duration of what the seat did last
+        # under speed_noise, for `redraw_hidden`:
+        ("busy", np.int32, (MAX_PLAYERS,)),  # the mean duration of what the seat did last
+        ("busy_since", np.int32, (MAX_PLAYERS,)),  # the tick in which it did so
+        ("noticing", np.int32),  # the seats that t_check keeps busy, too
+        ("beliefs", np.uint64, (MAX_PLAYERS,)),  # under p_misread, a running hash of the seat's own checks
         ("first", np.int32),  # who goes first under priority "seat_rotating"
         ("order", np.int32, (MAX_PLAYERS,)),  # scratch: who goes first in a tick
         ("cause", np.int32),  # what ended the round
@@ -102,6 +106,7 @@ def deal(s, params, seats):
     for p in range(len(seats)):
         s.gains[p] = 0
         s.ledger[p] = np.uint64(0)
+        s.beliefs[p] = np.uint64(0)
     open_round(s, params, seats)
     ask(s, params, seats)
 
@@ -133,8 +138,8 @@ def open_round(s, params, seats):
     s.told = (1 << len(seats)) - 1
     s.first = random_below(s, len(seats)) if params.priority == SEAT_ROTATING else 0
     for p in range(len(seats)):
-        s.busy[p] = params.t_flip[p]
         s.ready_at[p] = duration(s, params, params.t_flip[p])
+        keep_busy(s, params, p, params.t_flip[p], 0)
         if params.waits == FREE:  # else chance could let nobody be ready before max_ticks
             s.ready_at[p] = min(s.ready_at[p], max(params.max_ticks, params.t_flip[p]))
     go_on(s, params, seats)
@@ -357,6 +362,7 @@ def resolve_last_tick(s, params, seats, ready, places, draws, stops):
                 cause = EXHAUSTED
                 s.last_taker = p
     write_history(s, word ^ public_acts(ready, drawn, np.int64(s.right | s.false)))
+    write_history(s, np.uint64(s.last_taker + 1))
     if cause != RUNNING:
         end_round(s, seats, cause, ready & ~(places | draws | stops))
     elif params.priority == SEAT_ROTATING and count_bits(draws) > 1:
@@ -395,8 +401,17 @@ def draw_card(s, params, p):
     """Take a card from the middle (T6)."""
     s.held[p] = take_card(s)
     s.holding |= 1 << p
-    s.busy[p] = params.t_draw[p]
     s.ready_at[p] = s.tick + duration(s, params, params.t_draw[p])
+    keep_busy(s, params, p, params.t_draw[p], 0)
+
+
+@helper
+def keep_busy(s, params, p, mean, noticing):
+    """Note what keeps a seat busy; without noise its end is known to all."""
+    if params.speed_noise:
+        s.busy[p] = mean
+        s.busy_since[p] = s.tick
+        s.noticing = with_bit(s.noticing, p, noticing)
 
 
 @helper
@@ -425,11 +440,13 @@ def place_card(s, params, p):
     if params.misread > 0:
         s.checked ^= (random_below(s, MISREAD_UNIT) < params.misread) << p
         s.told &= ~(1 << p)
+        s.beliefs[p] = (s.beliefs[p] ^ np.uint64(has(s.checked, p))) * GAMMA + np.uint64(1)
     ticks = duration(s, params, params.t_place[p])
-    if done and not was:
+    finishes = done and not was
+    if finishes:
         ticks += duration(s, params, params.t_check[p]) - 1
-    s.busy[p] = params.t_place[p]
     s.ready_at[p] = s.tick + ticks
+    keep_busy(s, params, p, params.t_place[p], finishes)
 
 
 @routine
@@ -522,16 +539,30 @@ def random_actions(s, params, seats, counter):
 
 @helper
 def redraw_hidden(s, params, seats, player):
-    """Draw anew what `player` cannot know: others' cards in hand, their checks, and how long noise keeps them busy."""
+    """Draw anew what `player` cannot know: others' hands and checks, how long noise keeps them busy, who goes first."""
     redraw_hands(s, seats, player)
+    if params.priority == SEAT_ROTATING:
+        s.first = random_below(s, len(seats))
     ready = ready_seats(s, seats)
     for p in range(len(seats)):
         if p != player:
             if params.misread > 0 and not has(s.told, p):
                 wrong = random_below(s, MISREAD_UNIT) < params.misread
                 s.checked = with_bit(s.checked, p, has(s.stoppable, p) ^ wrong)
-            if params.speed_noise and not has(ready, p):  # a geometric number has no memory
-                s.ready_at[p] = s.tick + noisy(s, s.busy[p])
+            if params.speed_noise and not has(ready, p):
+                s.ready_at[p] = s.tick + ticks_left(s, params, p)
+
+
+@routine
+def ticks_left(s, params, p):
+    """How much longer a busy seat may take, given what it does and since when."""
+    if not has(s.noticing, p):
+        return noisy(s, s.busy[p])  # a geometric number has no memory
+    gone = np.int64(s.tick) - s.busy_since[p]
+    total = np.int64(0)
+    while total <= gone:
+        total = noisy(s, s.busy[p]) + noisy(s, params.t_check[p]) - 1
+    return total - gone
 
 
 @routine

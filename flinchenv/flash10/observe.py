@@ -56,6 +56,8 @@ def observation_layout(rules):
         _seats(n, "ticks until ready; under speed_noise the own alone"),
         *_rows(rows),
     ]
+    if rules.last_card_stop:
+        pieces += [("took_last", (n,), "flag", "public", 1, "who took the last card of the middle")]
     if rules.obs_opponents == "counts" and n > 1:
         pieces += [
             ("others_run", (n - 1,), "count", "public", length, "numbers that count in each other row"),
@@ -160,7 +162,7 @@ def fill_observations(s, params, seats, rows):
         for p in range(n):
             put_own_row(s, p, rows[p], at)
         at += 3 * MAX_ROW
-    if params.obs_opponents == COUNTS or params.obs_seen:
+    if params.last_card_stop or params.obs_opponents == COUNTS or params.obs_seen:
         for p in range(n):
             put_options(s, params, seats, p, rows[p], at)
 
@@ -216,6 +218,10 @@ def put_own_row(s, player, row, at):
 @helper
 def put_options(s, params, seats, player, row, at):
     """What only some rules show."""
+    if params.last_card_stop:
+        for k in range(len(seats)):
+            row[at + k] = s.last_taker == (player + k) % len(seats)
+        at += len(seats)
     if params.obs_opponents == COUNTS and len(seats) > 1:
         at = put_counts(s, params, seats, player, row, at)
     if params.obs_seen:
@@ -273,22 +279,23 @@ def fill_state(s, params, seats, state):
         state[at + (params.numbers if card == THUNDER else card)] += 1
 
 
-_KEY = struct.Struct("<QQQiibhb")
+_KEY = struct.Struct("<QQQQiiibhb")
 
 
 def information_state(s, rules, player):
-    """A key of all that `player` has ever seen: a hash of all that was public, its card in hand, its own check.
+    """A key of all that `player` has ever seen: hashes of what was public and of its own checks, and its own present.
 
     Args:
         s: one GAME record, read only.
     """
-    seen = (int(w) for w in s.seen)
-    return _KEY.pack(int(s.history), *seen, int(s.end_reason), int(s.phase), int(player), int(s.held[player]),
-                     int(s.checked >> player & 1))  # fmt: skip
+    clock = max(0, int(s.ready_at[player]) - int(s.tick))
+    words = (int(s.history), int(s.beliefs[player]), *map(int, s.seen))
+    own = (int(player), int(s.held[player]), int(s.checked) >> player & 1)
+    return _KEY.pack(*words, int(s.end_reason), int(s.phase), clock, *own)
 
 
 def seen_numbers(key):
     """The set of number cards that have been face up in the running round, out of an information state's key."""
-    _, low, high, *_ = _KEY.unpack(key)
+    _, _, low, high, *_ = _KEY.unpack(key)
     bits = low | high << 64
     return {k for k in range(MAX_NUMBERS) if bits >> k & 1}

@@ -54,13 +54,16 @@ def settings_table(game):
 
 
 def ids_table(ids):
-    """Every id and what its preset changes."""
-    rows = ["| id | changes | information sets |", "|---|---|---|"]
-    for id in ids:
-        spec = flinchenv.spec(id)
+    """Every id, what its preset changes, and what is counted of it."""
+    specs = [flinchenv.spec(id) for id in ids]
+    facts = [spec.game_spec.facts(spec.rules) for spec in specs]
+    names = list(dict.fromkeys(name for fact in facts for name in fact))
+    head = ["id", "changes", *(name.replace("_", " ") for name in names)]
+    rows = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for spec, fact in zip(specs, facts):
         changes = ", ".join(f"{k}={v!r}" for k, v in spec.game_spec.presets[spec.preset].items()) or "none"
-        count = spec.game_spec.facts(spec.rules).get("information_sets")
-        rows.append(f"| {id} | {changes} | {f'{count:,}' if count else '-'} |")
+        cells = [spec.id, changes, *(f"{fact[name]:,}" if name in fact else "-" for name in names)]
+        rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(rows)
 
 

@@ -18,7 +18,7 @@ PROGRAM = """
 import sys, warnings
 warnings.simplefilter("error")
 import flinchenv, numpy as np
-from flinchenv.agents.load import load
+from flinchenv.agents.load import FAMILIES, load
 assert "site-packages" in flinchenv.__file__, flinchenv.__file__
 for id in flinchenv.list_envs():
     env = flinchenv.make(id)
@@ -26,11 +26,15 @@ for id in flinchenv.list_envs():
     for agent in env.agent_iter():
         observation, _, over, cut, _ = env.last()
         env.step(None if over or cut else int(observation["action_mask"].argmax()))
-    batch = flinchenv.make(id, "gym_vector", num_envs=8, opponents="rule:2", seat="rotate")
+    strongest = f"rule:{FAMILIES[flinchenv.spec(id).game]['rule'].numbers[-1]}"
+    batch = flinchenv.make(id, "gym_vector", num_envs=8, opponents=strongest, seat="rotate")
     _, info = batch.reset(seed=1)
     for _ in range(20):
         info = batch.step(info["action_mask"].argmax(1))[-1]
     load("rule", id)
+from flinchenv import flash10_v0, flip_it_v0
+assert flash10_v0.parallel_env(num_players=1).metadata["name"] == "flash10-v0"
+assert flip_it_v0.parallel_env().metadata["name"] == "flip_it-v0"
 """
 
 
@@ -71,9 +75,12 @@ def main():
             options = {"cwd": work, "env": environment}
         run(python, "-I", "-c", PROGRAM, **options)
         command = folder / "venv" / "bin" / "flinchenv"
-        for words in (["list"], ["rules", "flip_it-v0"], ["layout", "flip_it-v0"], ["demo", "flip_it-tiny-v0"]):
-            run(command, *words, stdout=subprocess.DEVNULL, **options)
-        run(command, "tournament", "flip_it-hand-v0", "random", "rule", "--games", "100", "--json", **options)
+        run(command, "list", stdout=subprocess.DEVNULL, **options)
+        for word in ("rules", "layout", "demo"):
+            for id in ("flip_it-tiny-v0", "flash10-tiny-v0"):
+                run(command, word, id, stdout=subprocess.DEVNULL, **options)
+        for id in ("flip_it-hand-v0", "flash10-round-v0"):
+            run(command, "tournament", id, "random", "rule", "--games", "100", "--json", **options)
         refused = subprocess.run([command, "train", "flip_it"], capture_output=True, text=True, check=False, **options)
         assert refused.returncode == 2, refused
         assert "flinchenv[train]" in refused.stderr, refused.stderr

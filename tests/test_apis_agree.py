@@ -1,5 +1,6 @@
 """The same seed and the same choices give the same game through every API, batch size, row and number of threads."""
 
+import copy
 import pickle
 
 import gymnasium
@@ -7,14 +8,14 @@ import numpy as np
 import pytest
 
 import flinchenv
+from flinchenv.agents.load import load_opponents
+from games import FIRST_CASES, GAMES, OPTION_CASES, first_id, game_of, over, simultaneous
 
 CASES = [(id, {"num_players": n}) for id in flinchenv.list_envs() for n in (2, 3, 4)]
-CASES += [
-    ("flip_it-v0", {"num_players": 4, "actions": "joint", "play_cards": "consumed", "obs_history": 4}),
-    ("flip_it-v0", {"num_players": 3, "no_guess_cards": "continue", "loser_guess": "discard", "goal": ("hands", 25)}),
-    ("flip_it-v0", {"num_players": 3, "scoring": "capture", "capture_multi": "share", "reward": "win"}),
-    ("flip_it-sequential-v0", {"num_players": 4, "no_guess_cards": "continue", "loser_guess": "discard"}),
-]
+CASES += [case for case in FIRST_CASES if case not in CASES] + OPTION_CASES
+CASES += [("flip_it-sequential-v0", {"num_players": 4, "no_guess_cards": "continue", "loser_guess": "discard"})]
+SOME = FIRST_CASES + OPTION_CASES
+FIRST_IDS = [first_id(name) for name in GAMES]
 ROUNDS = 150
 
 
@@ -79,19 +80,18 @@ def through_vector(id, options, seeds, rows, threads=1):
     """Traces of some rows of a batch with these seeds."""
     env = flinchenv.make(id, "vector", num_envs=len(seeds), threads=threads, **options)
     env.reset(seed=np.array(seeds))
-    probe = flinchenv.make(id, **options)  # tells who is asked
-    n, views, players = len(seeds), env._mask.shape[1], env.num_players
+    n, views, players, together = len(seeds), env._mask.shape[1], env.num_players, simultaneous(id, options)
     traces, results, number = {r: [] for r in rows}, dict.fromkeys(rows), 0
     while number < ROUNDS and any(results[r] is None for r in rows):
         actions = np.zeros((n, views), np.int64)
         shown = {r: [] for r in rows}
         for r in range(n):
             for v in range(views):
-                seat = v if views > 1 else int(env.current_player[r])
+                seat = v if together else int(env.current_player[r])
                 actions[r, v] = pick(int(seeds[r]), number, seat, env._mask[r, v])
                 if r in rows:
                     shown[r].append((seat, env._observation[r, v].tobytes(), env._mask[r, v].tobytes()))
-        step = env.step(actions if views > 1 else actions[:, 0])
+        step = env.step(actions if together else actions[:, 0])
         number += 1
         for r in rows:
             if results[r] is None:
@@ -99,7 +99,6 @@ def through_vector(id, options, seeds, rows, threads=1):
                 if step.terminated[r] or step.truncated[r]:
                     last = [step.final_observation[r, p].tobytes() for p in range(players)]
                     results[r] = (env.final_info_of(r), last)
-    del probe
     return {r: (traces[r], *(results[r] or (None, None))) for r in rows}
 
 
@@ -108,15 +107,16 @@ def asked_only(trace, reference):
     result = []
     for (shown, rewards), (asked, _) in zip(trace, reference):
         seats = {seat for seat, *_ in asked}
+        assert all(mask.count(1) == 1 for seat, _, mask in shown if seat not in seats)
         result.append(([s for s in shown if s[0] in seats], rewards))
     return result
 
 
-@pytest.mark.parametrize(("id", "options"), CASES)
+@over(CASES)
 def test_aec_parallel_and_vector_agree(id, options):
     for seed in (0, 77, 2**40):
         trace, info, last = through_aec(id, options, seed)
-        if flinchenv.spec(id).simultaneous:
+        if simultaneous(id, options):
             assert through_parallel(id, options, seed) == (trace, info, last)
         for n, row in ((1, 0), (7, 3), (64, 63)):
             seeds = [1000 + k for k in range(n)]
@@ -126,19 +126,18 @@ def test_aec_parallel_and_vector_agree(id, options):
             assert (got_info, got_last) == (info, last)
 
 
-def test_threads_change_nothing():
-    options = {"num_players": 3}
-    seeds = list(range(33))
-    one = through_vector("flip_it-v0", options, seeds, list(range(33)))
-    assert through_vector("flip_it-v0", options, seeds, list(range(33)), threads=4) == one
+@over([case for case in SOME if case[1]["num_players"] >= 3])
+def test_threads_change_nothing(id, options):
+    seeds = list(range(11))
+    one = through_vector(id, options, seeds, seeds)
+    assert through_vector(id, options, seeds, seeds, threads=4) == one
 
 
-def test_raw_env_is_the_same_game():
-    from flinchenv import flip_it_v0
-
+@over(SOME)
+def test_raw_env_is_the_same_game(id, options):
     for seed in range(3):
-        raw = through_aec("flip_it-v0", {}, seed, flip_it_v0.raw_env())
-        assert raw == through_aec("flip_it-v0", {}, seed)
+        raw = through_aec(id, options, seed, game_of(id).doors.raw_env(id, **options))
+        assert raw == through_aec(id, options, seed)
 
 
 class Scripted:
@@ -154,14 +153,17 @@ class Scripted:
         return np.array([pick(self.seed, r, v.seat, m) for r, v, m in zip(rounds, view, action_mask)])
 
 
-@pytest.mark.parametrize(("id", "options"), CASES)
+@over(CASES)
 def test_gym_plays_the_same_game(id, options):
-    players = options["num_players"]
     for seed in (5, 6):
         trace, info, last = through_aec(id, options, seed)
-        for seat in range(players):
+        for seat in range(options["num_players"]):
+            expected = [(number, *rest) for number, (shown, _) in enumerate(trace) for s, *rest in shown if s == seat]
+            if not expected:  # over before the learner's first decision: another game would be dealt
+                continue
             env = flinchenv.make(id, "gym", opponents=Scripted(seed), seat=seat, **options)
             observation, gym_info = env.reset(seed=seed)
+            assert gym_info["skipped_games"] == 0
             mine, earned, over = [], 0.0, False
             while not over and env._batch.games[0].steps < len(trace):
                 number = int(env._batch.games[0].steps)
@@ -169,7 +171,6 @@ def test_gym_plays_the_same_game(id, options):
                 action = pick(seed, number, seat, gym_info["action_mask"])
                 observation, reward, over, _, gym_info = env.step(action)
                 earned += reward
-            expected = [(number, *rest) for number, (shown, _) in enumerate(trace) for s, *rest in shown if s == seat]
             assert mine == expected[: len(mine)]
             if info is not None:
                 assert len(mine) == len(expected)
@@ -178,60 +179,161 @@ def test_gym_plays_the_same_game(id, options):
                 assert earned == pytest.approx(info["returns"][seat], abs=1e-5)
 
 
-def test_gym_vector_rows_play_as_single_environments():
-    for id in ("flip_it-v0", "flip_it-sequential-v0"):
-        for seat in (0, "rotate", "random"):
-            batch = flinchenv.make(id, "gym_vector", num_envs=5, num_players=3, seat=seat, autoreset_mode="SameStep")
-            singles = [flinchenv.make(id, "gym", num_players=3, seat=seat) for _ in range(5)]
-            observation, info = batch.reset(seed=10)
-            shown = [env.reset(seed=10 + k) for k, env in enumerate(singles)]
-            rng = np.random.default_rng(0)
-            for _ in range(200):
-                for k in range(5):
-                    assert (observation[k] == shown[k][0]).all()
-                    assert (info["action_mask"][k] == shown[k][-1]["action_mask"]).all()
-                    assert info["seat"][k] == shown[k][-1]["seat"]
-                actions = np.array([rng.choice(np.flatnonzero(info["action_mask"][k])) for k in range(5)])
-                observation, rewards, over, _, info = batch.step(actions)
-                shown = [env.step(int(a)) for env, a in zip(singles, actions)]
-                assert rewards.tolist() == [s[1] for s in shown]
-                assert over.tolist() == [s[2] for s in shown]
-                for k in np.flatnonzero(over):
-                    assert (info["final_obs"][k] == shown[k][0]).all()
-                    assert info["final_info"]["scores"][k].tolist() == shown[k][4]["scores"]
-                    assert info["final_info"]["end_reason"][k] == shown[k][4]["end_reason"]
-                    shown[k] = singles[k].reset()
+BATCHES = [
+    ("flip_it-v0", {"num_players": 3}),
+    ("flip_it-sequential-v0", {"num_players": 3}),
+    ("flash10-v0", {"num_players": 1}),
+    ("flash10-race-v0", {"num_players": 5}),
+    ("flash10-round-v0", {"num_players": 3, "t_flip": (1, 2, 5)}),  # many games end before the learner's first decision
+    ("flash10-v0", {"num_players": 4, "pace": "auto_draw", "numbers": 40, "row_len": 4, "episode": "round"}),
+]
+
+
+@pytest.mark.parametrize("seat", [0, "rotate", "random"])
+@over(BATCHES)
+def test_gym_vector_rows_play_as_single_environments(id, options, seat):
+    batch = flinchenv.make(id, "gym_vector", num_envs=5, seat=seat, autoreset_mode="SameStep", threads=2, **options)
+    singles = [flinchenv.make(id, "gym", seat=seat, **options) for _ in range(5)]
+    observation, info = batch.reset(seed=10)
+    shown = [env.reset(seed=10 + k) for k, env in enumerate(singles)]
+    rng = np.random.default_rng(0)
+    seats, skipped = set(), 0
+    for _ in range(200):
+        for k in range(5):
+            assert (observation[k] == shown[k][0]).all()
+            for key in ("action_mask", "seat", "skipped_games"):
+                assert (info[key][k] == shown[k][-1][key]).all()
+        seats |= set(info["seat"].tolist())
+        skipped += int(info["skipped_games"].sum())
+        actions = np.array([rng.choice(np.flatnonzero(info["action_mask"][k])) for k in range(5)])
+        observation, rewards, ended, _, info = batch.step(actions)
+        shown = [env.step(int(a)) for env, a in zip(singles, actions)]
+        assert rewards.tolist() == [s[1] for s in shown]
+        assert ended.tolist() == [s[2] for s in shown]
+        for k in np.flatnonzero(ended):
+            assert (info["final_obs"][k] == shown[k][0]).all()
+            for key in ("scores", "returns"):
+                assert info["final_info"][key][k].tolist() == shown[k][4][key]
+            assert np.flatnonzero(info["final_info"]["winners"][k]).tolist() == shown[k][4]["winners"]
+            assert info["final_info"]["end_reason"][k] == shown[k][4]["end_reason"]
+            assert info["final_info"]["length"][k] == shown[k][4]["length"]
+            shown[k] = singles[k].reset()
+    assert seats == ({0} if seat == 0 else set(range(options["num_players"])))
+    if "t_flip" in options:
+        assert (skipped > 0) == (seat != 0)
+
+
+def games_of_rows(id, mode, options):
+    """By row, what a learner of the lowest ids sees and earns, whatever the autoreset mode."""
+    env = flinchenv.make(id, "gym_vector", num_envs=4, seat="rotate", autoreset_mode=mode, **options)
+    observation, info = env.reset(seed=3)
+    rows, dealt = [[] for _ in range(4)], np.ones(4, bool)
+    for _ in range(60):
+        mask = info["action_mask"].copy()
+        for k in range(4):
+            rows[k].append((observation[k].tobytes(), mask[k].tobytes()))
+        before = dealt
+        observation, rewards, ended, _, info = env.step(mask.argmax(1))
+        for k in range(4):
+            if before[k]:
+                rows[k].append(float(rewards[k]))
+            else:
+                assert rewards[k] == 0 and not ended[k]
+        if mode == "SameStep" and ended.any():
+            for k in np.flatnonzero(ended):
+                rows[k].append((info["final_obs"][k].tobytes(), bytes(mask.shape[1])))
+        dealt = ~ended if mode == "NextStep" else dealt
+        if mode == "Disabled" and ended.any():
+            for k in np.flatnonzero(ended):
+                rows[k].append((observation[k].tobytes(), bytes(mask.shape[1])))
+            observation, info = env.reset(options={"reset_mask": ended})
+    return rows
+
+
+@over(BATCHES)
+def test_autoreset_modes_play_the_same_games(id, options):
+    rows = [games_of_rows(id, mode, options) for mode in ("NextStep", "SameStep", "Disabled")]
+    for one, *others in zip(*rows):
+        assert len(one) > 60
+        for other in others:
+            shared = min(len(one), len(other))
+            assert one[:shared] == other[:shared]
+
+
+@over([case for case in BATCHES if "auto_draw" not in case[1].values()])
+def test_a_trainers_batch_plays_as_gym_vector(id, options):
+    sb3 = pytest.importorskip("flinchenv.adapters.sb3")
+    batch = flinchenv.make(id, "gym_vector", num_envs=4, seat="rotate", autoreset_mode="SameStep", **options)
+    other = sb3.SeatVecEnv(batch.setup, 4, load_opponents("random", batch.setup))
+    other.seed(8)
+    seen, (expected, info) = other.reset(), batch.reset(seed=8)
+    for _ in range(60):
+        assert (seen == expected).all()
+        assert (other.action_masks() == batch.action_masks()).all()
+        actions = info["action_mask"].argmax(1)
+        seen, earned, ended, infos = other.step(actions)
+        expected, rewards, over, _, info = batch.step(actions)
+        assert earned.tolist() == rewards.tolist()
+        assert ended.tolist() == over.tolist()
+        for k in np.flatnonzero(ended):
+            assert infos[k]["scores"] == info["final_info"]["scores"][k].tolist()
+            assert (infos[k]["terminal_observation"] == info["final_obs"][k]).all()
+
+
+def bad_id(seed, seat, mask):
+    """An illegal id: past the end, below 0, or one of the game that is not legal now."""
+    closed = [int(a) for a in np.flatnonzero(mask == 0)]
+    return [len(mask) + 3, -2, *closed[-1:]][(seed + seat) % (2 + len(closed[-1:]))]
 
 
 @pytest.mark.parametrize("policy", ["forfeit", "random_legal"])
-def test_illegal_actions_mean_the_same_in_every_api(policy):
-    for seed in range(5):
-        options = {"illegal_action": policy, "num_players": 3}
-        aec = flinchenv.make("flip_it-v0", **options)
+@over(SOME)
+def test_illegal_actions_mean_the_same_in_every_api(id, options, policy):
+    options, together = {**options, "illegal_action": policy}, simultaneous(id, options)
+    told = 0
+    for seed in range(6):
+        aec = flinchenv.make(id, **options)
+        parallel = flinchenv.make(id, "parallel", **options) if together else None
+        vector = flinchenv.make(id, "vector", num_envs=3, **options)
         aec.reset(seed=seed)
-        for action in (3, 26, 4):  # player_1 plays a card while guessing
-            aec.step(action)
-        parallel = flinchenv.make("flip_it-v0", "parallel", **options)
-        parallel.reset(seed=seed)
-        _, rewards, _, _, infos = parallel.step({"player_0": 3, "player_1": 26, "player_2": 4})
-        vector = flinchenv.make("flip_it-v0", "vector", num_envs=4, **options)
-        vector.reset(seed=np.array([9, 9, seed, 9]))
-        legal = vector.action_mask.argmax(-1)
-        legal[2] = 3, 26, 4
-        step = vector.step(legal)
-        assert infos["player_1"]["illegal_action"] == aec.infos["player_1"]["illegal_action"] == 26
-        assert "illegal_action" not in infos["player_0"]
-        assert step.illegal_action.tolist() == [[False] * 3, [False] * 3, [False, True, False], [False] * 3]
-        assert rewards == aec.rewards
-        assert list(rewards.values()) == step.rewards[2].tolist()
-        assert (aec.state() == parallel.state()).all()
-        if policy == "forfeit":
-            assert rewards == {"player_0": 0.5, "player_1": -1.0, "player_2": 0.5}
-            assert infos["player_0"]["end_reason"] == "forfeit"
-            assert infos["player_0"]["winners"] == [0, 2]
-            assert vector.final_info_of(2)["end_reason"] == "forfeit"
-        else:
-            assert (aec.state() == vector.state()[2]).all()
+        vector.reset(seed=np.array([90, seed, 91]))
+        if together:
+            parallel.reset(seed=seed)
+        agents = aec.possible_agents
+        for number in range(8):
+            order = list(aec._order)
+            sent = np.array(
+                [[pick(k, number, v, m) for v, m in enumerate(masks)] for k, masks in enumerate(vector._mask)]
+            )
+            offenders = [p for p in order if number == seed and hash((seed, p)) % 2] or order[:1]
+            for p in offenders if number == seed else []:
+                view = p if together else 0
+                sent[1, view] = bad_id(seed, p, vector._mask[1, view])
+            for p in order:
+                aec.step(int(sent[1, p if together else 0]))
+            step = vector.step(sent if together else sent[:, 0])
+            assert step.rewards[1].tolist() == list(aec.rewards.values())
+            if together:
+                _, rewards, ended, _, infos = parallel.step(dict(zip(agents, sent[1].tolist())))
+                assert rewards == aec.rewards
+                assert ended == aec.terminations
+                assert (parallel.state() == aec.state()).all()
+                for p, agent in enumerate(agents):
+                    wrong = number == seed and p in offenders
+                    assert step.illegal_action[1, p] == wrong
+                    for info in (infos[agent], aec.infos[agent]):
+                        assert info.get("illegal_action") == (int(sent[1, p]) if wrong else None)
+                        told += wrong
+            if aec.terminations["player_0"]:
+                final = {k: aec.infos["player_0"][k] for k in ("scores", "winners", "end_reason", "length", "returns")}
+                assert vector.final_info_of(1) == final
+                if number == seed and policy == "forfeit":
+                    assert final["end_reason"] == "forfeit"
+                    assert final["winners"] == [p for p in range(len(agents)) if p not in offenders]
+                break
+            assert (vector.state()[1] == aec.state()).all()
+            assert not (number == seed and policy == "forfeit")
+    assert told > 0 or not together
 
 
 def test_all_offend_and_nobody_wins_or_loses():
@@ -244,36 +346,193 @@ def test_all_offend_and_nobody_wins_or_loses():
 
 
 def test_raise_changes_no_row():
-    env = flinchenv.make("flip_it-v0", "vector", num_envs=3)
-    env.reset(seed=0)
-    before = env.snapshot().games.tobytes()
-    actions = env.action_mask.argmax(-1)
-    for bad in (-1, 26, 27, 10**6):
-        actions[1, 1] = bad
-        with pytest.raises(ValueError, match="row 1, player_1"):
-            env.step(actions)
-        assert env.snapshot().games.tobytes() == before
-
-
-def test_max_steps_truncates_in_every_api():
-    for id in ("flip_it-v0", "flip_it-sequential-v0"):
-        vector = flinchenv.make(id, "vector", num_envs=2, max_steps=5)
-        vector.reset(seed=0)
-        for number in range(5):
-            masks = vector._mask
-            actions = np.array([[pick(r, number, v, masks[r, v]) for v in range(masks.shape[1])] for r in range(2)])
-            step = vector.step(actions if masks.shape[1] > 1 else actions[:, 0])
-        assert step.truncated.all()
-        assert not step.terminated.any()
-        assert vector.final_info_of(0)["end_reason"] == "max_steps"
-        trace, *_ = through_aec(id, {"max_steps": 5}, 0)
-        assert len(trace) == 5
-        env = flinchenv.make(id, "gym", max_steps=5)
+    for id, bad in (("flip_it-v0", (-1, 26, 27, 10**6)), ("flash10-v0", (-1, 0, 9, 13, 10**6))):
+        env = flinchenv.make(id, "vector", num_envs=3)
         env.reset(seed=0)
-        cut = over = False
-        while not (cut or over):
-            _, _, over, cut, info = env.step(int(env.action_masks().argmax()))
-        assert (over, cut, info["end_reason"]) == (False, True, "max_steps")
+        before = env.snapshot().games.tobytes()
+        actions = env.action_mask.argmax(-1)
+        for action in bad:
+            actions[1, 1] = action
+            with pytest.raises(ValueError, match="row 1, player_1"):
+                env.step(actions)
+            assert env.snapshot().games.tobytes() == before
+
+
+@pytest.mark.parametrize("id", ["flip_it-v0", "flip_it-sequential-v0", "flash10-v0", "flash10-race-v0"])
+def test_max_steps_truncates_in_every_api(id):
+    options = {"max_steps": 5, **game_of(id).deep}
+    vector = flinchenv.make(id, "vector", num_envs=2, **options)
+    vector.reset(seed=0)
+    for number in range(5):
+        masks, current = vector._mask, vector.current_player
+        if simultaneous(id, {}):
+            actions = [[pick(r, number, p, mask) for p, mask in enumerate(masks[r])] for r in range(2)]
+        else:
+            actions = [pick(r, number, int(current[r]), masks[r, 0]) for r in range(2)]
+        step = vector.step(np.array(actions))
+    assert step.truncated.all()
+    assert not step.terminated.any()
+    assert vector.final_info_of(0)["end_reason"] == "max_steps"
+    trace, info, last = through_aec(id, options, 0)
+    assert len(trace) == 5
+    assert vector.final_info_of(0) == info
+    assert [row.tobytes() for row in step.final_observation[0]] == last
+    if simultaneous(id, {}):
+        assert through_parallel(id, options, 0) == (trace, info, last)
+    env = flinchenv.make(id, "gym", **options)
+    env.reset(seed=0)
+    cut = ended = False
+    while not (cut or ended):
+        _, _, ended, cut, info = env.step(int(env.action_masks().argmax()))
+    assert (ended, cut, info["end_reason"]) == (False, True, "max_steps")
+
+
+# --- Copies through every API -----------------------------------------------------------------------------------------
+
+
+def play_rounds(env, seed, rounds):
+    """AEC: so many rounds of `pick`, from the choice that is due; what each round leaves to see."""
+    seen = []
+    while env.agents and len(seen) < rounds:
+        number = int(env._games[0].steps)
+        while env._games[0].steps == number:
+            mask = env.observe(env.agent_selection)["action_mask"]
+            env.step(pick(seed, number, env.possible_agents.index(env.agent_selection), mask))
+        views = [env.observe(a)["observation"].tobytes() for a in env.possible_agents]
+        seen.append((list(env.rewards.values()), views, env.state().tobytes()))
+        if env.terminations["player_0"]:
+            break
+    return seen
+
+
+def halfway(id, options, seed, rounds):
+    """An AEC game after some rounds in which some of the asked seats have chosen already, or None where it is over."""
+    env = flinchenv.make(id, **options)
+    env.reset(seed=seed)
+    play_rounds(env, seed, rounds)
+    if env.terminations["player_0"]:
+        return None
+    for seat in env._order[: len(env._order) // 2] if simultaneous(id, options) else []:
+        mask = env.observe(env.agent_selection)["action_mask"]
+        env.step(pick(seed, int(env._games[0].steps), seat, mask))
+    return env
+
+
+@over(SOME)
+def test_a_snapshot_goes_on_alike_in_every_api(id, options):
+    found, together = 0, simultaneous(id, options)
+    for seed in range(3):
+        for rounds in (0, 1, 4, 17):
+            env = halfway(id, options, seed, rounds)
+            if env is None:
+                continue
+            found += 1
+            snapshot = pickle.loads(pickle.dumps(env.snapshot()))
+            twins = [copy.deepcopy(env), pickle.loads(pickle.dumps(env)), flinchenv.make(id, **options)]
+            twins[2].restore(snapshot)
+            for twin in twins:
+                assert twin.agent_selection == env.agent_selection
+                assert twin.snapshot().games.tobytes() == env.snapshot().games.tobytes()
+            other = copy.deepcopy(env)
+            expected = play_rounds(env, seed, 25)
+            for twin in twins:
+                assert play_rounds(twin, seed, 25) == expected
+            assert through_others(id, options, snapshot, seed, together) == expected
+            if together and rounds == 1:
+                parallel = flinchenv.make(id, "parallel", **options)
+                parallel.restore(snapshot)
+                through_gym(id, options, parallel.snapshot(), seed, other)
+    assert found >= 3
+
+
+def through_others(id, options, snapshot, seed, together):
+    """What `play_rounds` says, from vector and, where there is one, from parallel, both with every choice made anew."""
+    vector = flinchenv.make(id, "vector", num_envs=3, **options)
+    vector.reset(seed=50)
+    vector.restore(snapshot, [2])
+    vector.copy_rows([2], [0])
+    vector = copy.deepcopy(vector)
+    parallel = flinchenv.make(id, "parallel", **options) if together else None
+    if together:
+        parallel.restore(snapshot)
+    seats = (lambda r: range(vector.num_players)) if together else (lambda r: [int(vector.current_player[r])])
+    seen, ended = [], False
+    while len(seen) < 25 and not ended:
+        number = int(vector._games[2].steps)
+        masks = vector._mask
+        sent = np.array([[pick(seed, number, p, mask) for p, mask in zip(seats(r), masks[r])] for r in range(3)])
+        if together:
+            chosen = dict(zip(parallel.agents, sent[2].tolist()))
+            copies = [copy.deepcopy(parallel), pickle.loads(pickle.dumps(parallel))] if len(seen) % 8 == 0 else []
+            observations, rewards, *flags, _ = parallel.step(chosen)
+            for other in copies:
+                assert [*other.step(chosen)[1:4]] == [rewards, *flags]
+                assert (other.state() == parallel.state()).all()
+        step = vector.step(sent if together else sent[:, 0])
+        ended = bool(step.terminated[2])
+        assert step.rewards[0].tolist() == step.rewards[2].tolist()
+        assert (step.observation[0] == step.observation[2]).all()
+        if together:
+            assert list(rewards.values()) == step.rewards[2].tolist()
+        probe = flinchenv.make(id, **options)
+        if ended:
+            probe.restore(vector.snapshot()._replace(games=vector._ended[2:]))
+        else:
+            probe.restore(vector.snapshot([2]))
+        views = [probe.observe(a)["observation"].tobytes() for a in probe.possible_agents]
+        if together:
+            assert [o["observation"].tobytes() for o in observations.values()] == views
+            shown = step.final_observation[2] if ended else step.observation[2]
+            assert [row.tobytes() for row in shown] == views
+        seen.append((step.rewards[2].tolist(), views, probe.state().tobytes()))
+    return seen
+
+
+def through_gym(id, options, snapshot, seed, aec):
+    """The end of the restored game in the Gymnasium APIs is the one that AEC comes to."""
+    play_rounds(aec, seed, 10**4)
+    final = {k: aec.infos["player_0"][k] for k in ("scores", "winners", "end_reason", "length", "returns")}
+    seat = seed % options["num_players"]
+    single = flinchenv.make(id, "gym", opponents=Scripted(seed), seat=seat, **options)
+    batch = flinchenv.make(id, "gym_vector", num_envs=2, opponents=Scripted(seed), seat=seat, **options)
+    for env, mask_of in ((single, lambda i: i["action_mask"]), (batch, lambda i: i["action_mask"][0])):
+        _, info = env.restore(snapshot)
+        ended = bool(np.any(env._batch.terminated))
+        while not ended:
+            action = pick(seed, int(env._batch.games[0].steps), seat, mask_of(info))
+            _, _, over, _, info = env.step(action if env is single else np.array([action] * 2))
+            ended = bool(np.any(over))
+        assert env._batch.final_info_of(0) == final
+
+
+@over(SOME)
+def test_determinize_draws_the_same_in_every_api(id, options):
+    together = simultaneous(id, options)
+    for seed in range(3):
+        aec = flinchenv.make(id, **options)
+        aec.reset(seed=seed)
+        play_rounds(aec, seed, 6)
+        if aec.terminations["player_0"]:
+            continue
+        vector = flinchenv.make(id, "vector", num_envs=2, **options)
+        vector.restore(aec.snapshot())
+        for p, agent in enumerate(aec.agents):
+            batch = copy.deepcopy(vector)
+            batch.determinize([1], p, [77 + p])
+            expected = aec.determinize(agent, 77 + p)
+            assert batch.snapshot([1]).games.tobytes() == expected.snapshot().games.tobytes()
+            assert batch.snapshot([0]).games.tobytes() == vector.snapshot([0]).games.tobytes()
+            seats = range(len(aec.agents)) if together else [int(vector.current_player[1])]
+            for seat, shown in zip(seats, batch.observation[1].reshape(len(seats), -1)):
+                assert (shown == expected.observe(aec.agents[seat])["observation"]).all()
+            for key, value in expected.observe(agent).items():
+                assert (value == aec.observe(agent)[key]).all()
+            assert expected.agent_selection == aec.agent_selection
+            if together:
+                parallel = flinchenv.make(id, "parallel", **options)
+                parallel.restore(aec.snapshot())
+                redrawn = parallel.determinize(agent, 77 + p)
+                assert redrawn.snapshot().games.tobytes() == expected.snapshot().games.tobytes()
 
 
 class Spy:
@@ -350,8 +609,9 @@ def test_an_illegal_action_of_a_turn_based_game_is_told_at_the_agents_next_turn(
     assert "illegal_action" not in env.infos["player_0"]
 
 
-def test_a_rollout_leaves_seeds_copies_and_returns_right():
-    env = flinchenv.make("flip_it-v0", "vector", num_envs=3, num_players=3)
+@pytest.mark.parametrize("id", FIRST_IDS)
+def test_a_rollout_leaves_seeds_copies_and_returns_right(id):
+    env = flinchenv.make(id, "vector", num_envs=3, num_players=3)
     env.reset(seed=5)
     played = env.rollout()
     games = env.snapshot().games
@@ -365,7 +625,7 @@ def test_a_rollout_leaves_seeds_copies_and_returns_right():
     env.reset()
     assert env._games["seed"].tolist() == [5, 6, 7]
     assert env._games["episode"].tolist() == [1, 1, 1]
-    capped = flinchenv.make("flip_it-v0", "vector", num_envs=3, max_steps=5)
+    capped = flinchenv.make(id, "vector", num_envs=3, max_steps=5, **game_of(id).deep)
     capped.reset(seed=0)
     capped.rollout()
     assert capped._games["steps"].tolist() == [5, 5, 5]
@@ -399,12 +659,18 @@ def test_snapshots_pass_between_the_gymnasium_apis_and_the_others(api):
     back = flinchenv.make("flip_it-v0", num_players=3)
     back.restore(env.snapshot())
     assert (back.state() == aec.state()).all()
+    for seat, expected in ((2, 2), ("rotate", 9 % 3), ("random", None)):
+        other, dealt = (flinchenv.make("flip_it-v0", api, num_players=3, seat=seat) for _ in range(2))
+        restored = int(np.ravel(other.restore(aec.snapshot())[1]["seat"])[0])
+        assert restored == int(np.ravel(dealt.reset(seed=9)[1]["seat"])[0])
+        assert expected in (None, restored), "without a reset before it"
     assert env.step(np.array([21]) if api == "gym_vector" else 21)[1] is not None
 
 
-def test_make_vec_works_in_every_mode_of_gymnasium():
+@pytest.mark.parametrize("id", FIRST_IDS)
+def test_make_vec_works_in_every_mode_of_gymnasium(id):
     for mode in ("sync", "vector_entry_point"):
-        env = gymnasium.make_vec("flinchenv/flip_it-v0", num_envs=2, vectorization_mode=mode)
+        env = gymnasium.make_vec(f"flinchenv/{id}", num_envs=2, vectorization_mode=mode)
         env.reset(seed=1)
         env.close()
 
@@ -420,10 +686,10 @@ ALL_SHOWN = [
 ]
 
 
-@pytest.mark.parametrize("options", ALL_SHOWN, ids=str)
-def test_a_batch_shows_where_its_games_stand_after_every_step(options):
+@over([("flip_it-v0", options) for options in ALL_SHOWN] + SOME)
+def test_a_batch_shows_where_its_games_stand_after_every_step(id, options):
     """Whatever a step leaves unwritten: another batch that is given the same games writes everything anew."""
-    env, other = (flinchenv.make("flip_it-v0", "vector", num_envs=16, **options) for _ in range(2))
+    env, other = (flinchenv.make(id, "vector", num_envs=16, **options) for _ in range(2))
     rng, ended = np.random.default_rng(3), 0
     env.reset(seed=5)
     for _ in range(300):

@@ -1,12 +1,16 @@
 """Who may import whom (design: core <- games <- registry <- envs <- adapters; flinchenv <- agents <- experiments)."""
 
 import ast
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+import flinchenv
+
 ROOT = Path(__file__).resolve().parent.parent
-GAMES = ("flip_it",)
+GAMES = tuple(dict.fromkeys(flinchenv.spec(id).game for id in flinchenv.list_envs()))
 ROOMS = {
     "flinchenv/core": {"core"},
     **{f"flinchenv/{game}": {"core", game} for game in GAMES},
@@ -79,6 +83,25 @@ def test_importing_the_library_loads_no_heavy_one():
     program = "import sys, flinchenv; print(*[m for m in sys.modules if '.' not in m])"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not set(loaded) & {*FREE_OF, "numba"}
+
+
+def test_what_serves_all_games_names_none():
+    titles = [flinchenv.spec(id).game_spec.title for id in flinchenv.list_envs()]
+    words = {
+        word.lower() for name in (*GAMES, *titles) for word in (name, name.replace("_", ""), name.replace(" ", ""))
+    }
+    files = [p for room in ("core", "envs", "adapters") for p in (ROOT / "flinchenv" / room).glob("*.py")]
+    for path in [*files, ROOT / "flinchenv" / "cli.py", ROOT / "flinchenv" / "registration.py"]:
+        found = re.findall("|".join(map(re.escape, words)), path.read_text().lower())
+        assert not found, (path, found)
+
+
+def test_every_package_is_in_the_wheel():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {name: settings["package-dir"].get(name, name.replace(".", "/")) for name in settings["packages"]}
+    here = {p.parent.relative_to(ROOT).as_posix() for p in (ROOT / "flinchenv").rglob("__init__.py")}
+    assert set(folders.values()) == here | {"agents", "experiments", "configs"}
+    assert {"flinchenv", *(f"flinchenv.{game}" for game in GAMES)} <= set(folders)
 
 
 def test_observe_takes_only_facts_from_the_game():

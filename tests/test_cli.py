@@ -69,6 +69,15 @@ def test_rules_with_other_settings(capsys):
     assert rules["capture_spots"] is True
 
 
+def test_rules_of_flash10_with_other_settings(capsys):
+    words = ("--set", "t_place=2,3,4", "--set", "t_flip=7", "--set", "p_misread=0.25", "--players", 3)
+    data = answer(capsys, "rules", "flash10-race-v0", *words, "--set", "speed_noise=false")
+    rules = data["rules"]
+    assert (rules["t_place"], rules["t_flip"], rules["p_misread"]) == ([2, 3, 4], 7, 0.25)
+    assert (rules["num_players"], rules["speed_noise"], rules["t_draw"]) == (3, False, 3)
+    assert data["facts"] == {"middle": 90}
+
+
 def test_layout(capsys):
     data = answer(capsys, "layout", "flip_it-v0", "--set", "actions=joint")
     assert data["num_actions"] == 126
@@ -83,13 +92,26 @@ def test_demo_and_its_replay(id, capsys, tmp_path):
     assert code == 0 and "won" in shown.splitlines()[-1]
     replay = load(path)
     assert replay.seed == 8 and replay.final["scores"]
-    assert shown.count("\nround ") == len({line for line in shown.splitlines() if line.startswith("round ")})
+    steps = [line for line in shown.splitlines() if line.startswith("step ")]
+    assert [int(line.split()[1]) for line in steps] == list(range(1, len(steps) + 1))
     code, again, _ = call(capsys, "replay", path)
     assert code == 0 and again.startswith(f"{id}, seed 8, episode 0: {len(replay.actions)} actions\n")
     assert again.splitlines()[1:-1] == shown.splitlines()[1:-1]  # move by move as it was shown
     data = answer(capsys, "replay", path)
     assert data["final"] == replay.final and data["verified"] is True
-    assert len(answer(capsys, "replay", path, "--seat", 1)["frames"]) == shown.count("\nround ") + 1
+    assert len(answer(capsys, "replay", path, "--seat", 1)["frames"]) == len(steps) + 1
+
+
+@pytest.mark.parametrize("players", [1, 5])
+def test_demo_and_its_replay_with_one_player_and_with_five(players, capsys, tmp_path):
+    path = tmp_path / "game.json"
+    words = ("--players", players, "--set", "t_place=2,1,3,1,2", "--set", "row_len=5", "--set", "pace=auto_draw")
+    data = answer(capsys, "demo", "flash10-race-v0", "random", *words, "--save", path)
+    assert data["agents"] == ["random"] * players and len(data["scores"]) == players
+    seen = answer(capsys, "replay", path, "--seat", players - 1)
+    assert seen["final"] == load(path).final and seen["verified"] is True
+    code, out, err = call(capsys, "replay", path, "--seat", players)
+    assert (code, out) == (2, "") and f"seat={players}" in err
 
 
 def test_demo_takes_agents_and_options_in_any_order(capsys):
@@ -107,14 +129,28 @@ def test_a_seat_is_not_shown_what_it_could_not_see(capsys, tmp_path):
     assert all(line.endswith("?") for line in shown.splitlines() if line.startswith("player_0") and "set aside" in line)
 
 
+def test_a_seat_of_flash10_is_not_shown_what_it_could_not_see(capsys, tmp_path):
+    path = tmp_path / "game.json"
+    call(capsys, "demo", "flash10-race-v0", "--set", "false_stop=masked", "--set", "max_rounds=1", "--save", path)
+    every, shown = (call(capsys, "replay", path, *words)[1] for words in ((), ("--seat", 1)))
+    assert "player_0: draw" in every and "player_0: draw" not in shown and "player_1: draw" in shown
+    for p, hidden in ((0, True), (1, False)):
+        lines = [line for line in shown.splitlines() if line.startswith(f"player_{p}  points") and "holds" in line]
+        assert lines and all(("holds ?" in line) == hidden for line in lines)
+        busy = [line for line in shown.splitlines() if line.startswith(f"player_{p}  points") and "busy" in line]
+        assert busy and all(("busy for" in line) == (not hidden) for line in busy)
+
+
 SPEED = {"id", "players", "core_rollout", "vector", "aec_raw_us", "aec_env_us", "warm_start_s", "cold_start_s"}
 
 
-@pytest.mark.parametrize("id", ["flip_it-v0", "flip_it-sequential-v0"])
-def test_speed(id, capsys):
-    data = answer(capsys, "speed", id, "--players", 3, "--runs", 2, "--seconds", 0.01, "--starts", 0)
+@pytest.mark.parametrize(
+    ("id", "players"), [("flip_it-v0", 3), ("flip_it-sequential-v0", 3), ("flash10-v0", 1), ("flash10-race-v0", 3)]
+)
+def test_speed(id, players, capsys):
+    data = answer(capsys, "speed", id, "--players", players, "--runs", 2, "--seconds", 0.01, "--starts", 0)
     assert set(data) == SPEED | {"actions", "threads", "load"}
-    assert data["players"] == 3 and set(data["vector"]) == {"1", "64", "1024", "8192"}
+    assert data["players"] == players and set(data["vector"]) == {"1", "64", "1024", "8192"}
     for value in (data["core_rollout"], data["aec_raw_us"], data["aec_env_us"], *data["vector"].values()):
         assert isinstance(value, float) and value > 0
     assert data["core_rollout"] > data["vector"]["1"]
@@ -127,21 +163,23 @@ def test_speed_measures_both_starts(capsys):
     assert 0 < data["warm_start_s"] < data["cold_start_s"]
 
 
-def test_tournament(capsys):
-    data = answer(capsys, "tournament", "flip_it-v0", "--games", 20, "random", "rule")
-    assert data["env"] == "flip_it-v0" and data["games"] == 20
+@pytest.mark.parametrize("id", ["flip_it-v0", "flash10-v0", "flash10-race-v0"])
+def test_tournament(id, capsys):
+    data = answer(capsys, "tournament", id, "--games", 20, "random", "rule")
+    assert data["env"] == id and data["games"] == 20
     keys = {"name", "games", "wins", "draws", "losses", "win_rate", "ci95", "mean_return", "rating"}
     assert all(keys <= set(row) for row in data["agents"]) and len(data["pairs"]) == 1
     assert data["agents"][0]["name"] == "rule"
-    assert "rating" in call(capsys, "tournament", "flip_it-v0", "--games", 4, "random", "rule")[1]
+    assert "rating" in call(capsys, "tournament", id, "--games", 4, "random", "rule")[1]
 
 
-def test_evaluate(capsys):
-    data = answer(capsys, "evaluate", "rule", "--env", "flip_it-v0", "--games", 20, "--players", 3)
-    assert data["agent"] == "rule" and data["env"] == "flip_it-v0" and data["players"] == 3
+@pytest.mark.parametrize("id", ["flip_it-v0", "flash10-v0", "flash10-devir-v0"])
+def test_evaluate(id, capsys):
+    data = answer(capsys, "evaluate", "rule", "--env", id, "--games", 20, "--players", 3)
+    assert data["agent"] == "rule" and data["env"] == id and data["players"] == 3
     assert data["opponents"][0]["name"] == "random" and data["place"] in range(1, len(data["opponents"]) + 2)
-    text = call(capsys, "evaluate", "rule", "--env", "flip_it-v0", "--games", 20)[1]
-    assert text.splitlines()[-1].startswith("rule in flip_it-v0 beats random: mean return +")
+    text = call(capsys, "evaluate", "rule", "--env", id, "--games", 20)[1]
+    assert text.splitlines()[-1].startswith(f"rule in {id} beats random: mean return +")
 
 
 def test_train_refuses_a_config_that_is_not_there():
@@ -197,6 +235,16 @@ REFUSED = [
     (("tournament", "flip_it-v0", "random", "rule", "--games", "0"), "games=0"),
     (("tournament", "flip_it-v0", "random", "rule", "--seed", "1"), "seed=1"),
     (("tournament", "flip_it-v0", "random", "./no/such/agent"), "no/such/agent"),
+    (("rules", "flash10-v9"), "flash10-"),
+    (("rules", "flash10-v0", "--players", "6"), "num_players=6"),
+    (("rules", "flash10-v0", "--set", "t_place=2,x"), "t_place='2,x'"),
+    (("rules", "flash10-v0", "--set", "t_place=2,3", "--players", "3"), "t_place=(2, 3)"),
+    (("rules", "flash10-v0", "--set", "p_misread=nan"), "p_misread=nan"),
+    (("layout", "flash10-mountain-v0", "--set", "row_len=8"), "row_len=8"),
+    (("demo", "flash10-devir-v0", "--players", "5", "--set", "numbers=20"), "numbers + thunders"),
+    (("demo", "flash10-v0", "random", "--players", "1", "--set", "reward=win"), "reward='win'"),
+    (("tournament", "flash10-tiny-v0", "random", "rule", "--players", "1"), "num_players=1"),
+    (("evaluate", "random", "--env", "flash10-v0", "--players", "1"), "num_players=1"),
     (("evaluate", "random"), "--env"),
     (("evaluate", "nobody", "--env", "flip_it-v0"), "agent='nobody'"),
     (("evaluate", "random", "--env", "chess"), "chess"),

@@ -12,6 +12,7 @@ from numba import njit
 
 import flinchenv
 from flinchenv.core import bits
+from games import OPTION_CASES
 
 PACKAGE = Path(flinchenv.__file__).parent
 PLAY = """
@@ -22,6 +23,34 @@ for _ in range(30):
     step = env.step(env.action_mask.argmax(-1))
 print(step.observation.sum(), env.state().sum(), env.snapshot().games["history"].tolist())
 """
+# The kernels under rules that take most of their ways; what is printed tells every byte of the games.
+PLAY_ALL = """
+import hashlib, sys
+import flinchenv, numpy as np
+sys.path.insert(0, TESTS)
+import games
+for id, options in games.OPTION_CASES:
+    if options["num_players"] not in PLAYERS:
+        continue
+    env = flinchenv.make(id, "vector", num_envs=2, **options)
+    digest = hashlib.sha256()
+    env.reset(seed=1)
+    for k in range(60):
+        legal = env.action_mask.astype(bool) * (np.arange(env.num_actions) * 7919 % (k + 11) + 1)
+        step = env.step(legal.argmax(-1))
+        for part in (env.observation, env.action_mask, env.rewards, env.final_observation, env.state(), env._games):
+            digest.update(part.tobytes())
+    env.determinize([1], options["num_players"] - 1, [5])
+    env.rollout(max_steps=40, auto_reset=True, seed=3)
+    digest.update(env.snapshot().games.tobytes())
+    aec = flinchenv.make(id, **options)
+    aec.reset(seed=2)
+    while aec.agents and aec._games[0].steps < 20:
+        ended = any(aec.terminations.values())
+        aec.step(None if ended else int(aec.observe(aec.agent_selection)["action_mask"].argmax()))
+    digest.update(aec.snapshot().games.tobytes() + aec.determinize("player_0", 4).snapshot().games.tobytes())
+    print(id, digest.hexdigest())
+""".replace("TESTS", repr(str(Path(__file__).parent)))  # and PLAYERS
 
 
 def run(program, cwd=None, check=True, **environment):
@@ -115,29 +144,49 @@ def test_another_numba_without_the_private_classes_still_works(tmp_path):
     assert "warned this numba has no FunctionCache" in run(program, NUMBA_CACHE_DIR=str(tmp_path))
 
 
-def test_kernels_count_no_references(tmp_path):
-    program = """
+@pytest.mark.parametrize("id", ["flip_it-v0", "flash10-v0"])
+def test_kernels_count_no_references(id, tmp_path):
+    """Every kernel of a game, compiled anew (what comes from a cache has no assembly to look at)."""
+    program = f"""
 import flinchenv, numpy as np
-env = flinchenv.make("flip_it-v0", "vector", num_envs=4, num_players=4)
+from numba import njit
+from flinchenv.core.play import loops
+env = flinchenv.make({id!r}, "vector", num_envs=4, num_players=4)
 env.reset(seed=1); env.step(env.action_mask.argmax(-1)); env.rollout(max_steps=5); env.state()
-env.reset(seed=1); env.determinize([0], 0, [1])
-loops, seen = env.setup.loops, 0
-for name in loops._fields:
-    for asm in getattr(loops, name).inspect_asm().values():
+@njit(_nrt=False)
+def first(s, params, seats, player, mask, draw):
+    return mask.argmax()
+env.reset(seed=1); env.determinize([0], 0, [1]); env.reset(seed=1); env.rollout(first, max_steps=5)
+aec = flinchenv.make({id!r}, num_players=4)
+aec.reset(seed=1); aec.snapshot(); aec.determinize("player_0", 1)
+setup = aec.setup
+setup.loops.observe_seats(
+    aec._games, setup.params, setup.seats, np.array([0]), np.ones(1, bool), np.zeros((1, setup.layout.size), np.int8)
+)
+kernels = setup.loops
+for name in kernels._fields:
+    assembly = list(getattr(kernels, name).inspect_asm().values())
+    assert assembly and max(map(len, assembly)) > 1000, name
+    for asm in assembly:
         assert "NRT_" not in asm, name
-        seen += len(asm) > 1000
-assert seen >= 5, seen
+print(len(kernels._fields))
 """
-    run(program, NUMBA_CACHE_DIR=str(tmp_path))
+    assert int(run(program, NUMBA_CACHE_DIR=str(tmp_path))) == 9
 
 
-def test_player_counts_compiled_in_one_process_do_not_mix(tmp_path):
+def test_player_counts_and_games_compiled_in_one_process_do_not_mix(tmp_path):
     program = """
 import flinchenv
 for n in (4, 2, 3):
     env = flinchenv.make("flip_it-v0", num_players=n)
     env.reset(seed=0)
     assert env.last()[0]["action_mask"].sum() == 5 * n + 1, n
+for n in (2, 1):
+    env = flinchenv.make("flash10-v0", num_players=n)
+    env.reset(seed=0)
+    assert env.last()[0]["action_mask"].nonzero()[0].tolist() == [10, 11, 12], n
+    decoded = env.setup.layout.decode(env.last()[0]["observation"])
+    assert decoded["middle"] == 120 - 10 * n and len(decoded["row"]) == n
 """
     run(program, NUMBA_CACHE_DIR=str(tmp_path))
 
@@ -208,6 +257,11 @@ def test_nth_bit_finds_every_member(nth):
         assert [nth(x, k) for k in range(len(members))] == members
 
 
-def test_plain_python_gives_the_same_game():
-    """NUMBA_DISABLE_JIT=1 runs the same source uncompiled."""
-    assert run(PLAY, NUMBA_DISABLE_JIT="1") == run(PLAY)
+@pytest.mark.parametrize(("switch", "players"), [("NUMBA_DISABLE_JIT", (1, 2, 3, 4, 5)), ("NUMBA_BOUNDSCHECK", (3,))])
+def test_plain_python_and_checked_indices_give_the_same_games(switch, players, tmp_path):
+    """The same source uncompiled, and compiled with every index checked (into a cache of its own)."""
+    program = PLAY_ALL.replace("PLAYERS", str(players))
+    shown = run(program)
+    assert len(shown.splitlines()) == sum(options["num_players"] in players for _, options in OPTION_CASES)
+    assert {line.split()[0] for line in shown.splitlines()} == {"flip_it-v0", "flash10-v0"}
+    assert run(program, **{switch: "1", "NUMBA_CACHE_DIR": str(tmp_path)}) == shown

@@ -1,4 +1,4 @@
-"""What must hold in every game, whatever is played: all ids with 2-4 players, and a handful of option combinations."""
+"""What must hold in every Flip It game, whatever is played: all ids with 2-4 players, and some option combinations."""
 
 import copy
 import math
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flinchenv
+from games import ids_of
 from table import Table, contents
 
 SOME_OPTIONS = [
@@ -47,7 +48,7 @@ SOME_OPTIONS = [
     {"max_steps": 7, "flip_order": "sequential"},
     {"max_steps": 3},
 ]
-CASES = [(id, {"num_players": n}) for id in flinchenv.list_envs() for n in (2, 3, 4)]
+CASES = [(id, {"num_players": n}) for id in ids_of("flip_it") for n in (2, 3, 4)]
 CASES += [("flip_it-v0", options) for options in SOME_OPTIONS]
 cases = pytest.mark.parametrize(("id", "options"), CASES, ids=[f"{id} {list(o.values())}" for id, o in CASES])
 some = pytest.mark.parametrize("options", SOME_OPTIONS, ids=lambda o: str(list(o.values())))

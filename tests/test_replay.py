@@ -7,9 +7,10 @@ import pytest
 
 import flinchenv
 from flinchenv.core.replay import Recorder, Replay, ReplayError, load
+from games import FIRST_CASES, OPTION_CASES, over, simultaneous
 
-IDS = flinchenv.list_envs()
-PHASED = [id for id in IDS if flinchenv.spec(id).simultaneous]
+CASES = [(id, {"num_players": n}) for id in flinchenv.list_envs() for n in (2, 4)] + FIRST_CASES + OPTION_CASES
+TOGETHER = [case for case in FIRST_CASES + OPTION_CASES if simultaneous(*case)]
 
 
 def recorder_of(setup, seed, **options):
@@ -34,10 +35,9 @@ def game_of(replay):
     return flinchenv.spec(replay.id).game_spec
 
 
-@pytest.mark.parametrize("id", IDS)
-@pytest.mark.parametrize("players", [2, 4])
-def test_a_game_is_recorded_saved_loaded_and_run(id, players, tmp_path):
-    replay, info = play_aec(id, 2**40 + 3, num_players=players)
+@over(CASES)
+def test_a_game_is_recorded_saved_loaded_and_run(id, options, tmp_path):
+    replay, info = play_aec(id, 2**40 + 3, **options)
     path = tmp_path / "game.json"
     replay.save(path)
     assert load(path) == replay
@@ -51,16 +51,15 @@ def test_a_game_is_recorded_saved_loaded_and_run(id, players, tmp_path):
 CONTINUE = {"no_guess_cards": "continue", "guess_max": 3, "max_hands": 400}
 
 
-@pytest.mark.parametrize("rules", [{}, {"actions": "joint"}, {"num_players": 3}, CONTINUE])
-def test_parallel_and_vector_write_the_list_that_aec_writes(rules):
-    rules = {"scoring": "capture", "goal": ("score", 1000), "max_hands": 40, **rules}
-    env = flinchenv.make("flip_it-capture-v0", "parallel", **rules)
-    vector = flinchenv.make("flip_it-capture-v0", "vector", num_envs=1, **rules)
-    aec = flinchenv.make("flip_it-capture-v0", **rules)
-    seen, _ = env.reset(seed=9)
-    vector.reset(seed=9)
-    aec.reset(seed=9)
-    from_parallel, from_vector, from_aec = (recorder_of(env.setup, 9) for _ in range(3))
+def through_all(id, rules, seed):
+    """(replays written by aec, parallel and vector of the same game, seats in steps that were not written)."""
+    env = flinchenv.make(id, "parallel", **rules)
+    vector = flinchenv.make(id, "vector", num_envs=1, **rules)
+    aec = flinchenv.make(id, **rules)
+    seen, _ = env.reset(seed=seed)
+    vector.reset(seed=seed)
+    aec.reset(seed=seed)
+    from_parallel, from_vector, from_aec = (recorder_of(env.setup, seed) for _ in range(3))
     rng = np.random.default_rng(1)
     skipped = 0
     while env.agents:
@@ -78,10 +77,44 @@ def test_parallel_and_vector_write_the_list_that_aec_writes(rules):
         step = vector.step(np.array([by_seat]))
         from_vector.add_round(by_seat)
     assert step.terminated[0]
-    assert from_parallel.replay() == from_vector.replay() == from_aec.replay()
+    return [recorder.replay() for recorder in (from_aec, from_parallel, from_vector)], skipped
+
+
+@pytest.mark.parametrize("rules", [{}, {"actions": "joint"}, {"num_players": 3}, CONTINUE])
+def test_parallel_and_vector_write_the_list_that_aec_writes(rules):
+    rules = {"scoring": "capture", "goal": ("score", 1000), "max_hands": 40, **rules}
+    (from_aec, from_parallel, from_vector), skipped = through_all("flip_it-capture-v0", rules, 9)
+    assert from_parallel == from_vector == from_aec
     assert (skipped > 0) == ("no_guess_cards" in rules)
-    replay = from_vector.replay()
-    replay.run(game_of(replay))
+    from_vector.run(game_of(from_vector))
+
+
+@over(TOGETHER)
+def test_every_api_writes_the_same_list_and_it_runs(id, options):
+    for seed in (3, 4):
+        (from_aec, from_parallel, from_vector), skipped = through_all(id, options, seed)
+        assert from_parallel == from_vector == from_aec
+        recorder = from_vector.run(game_of(from_vector))
+        assert recorder.over and recorder.outcome() == from_vector.final
+        assert len(from_vector.actions) == int(recorder.record.steps) * options["num_players"] - skipped
+
+
+def test_seats_that_are_not_asked_are_not_written():
+    replay, _ = play_aec("flash10-v0", 0, t_flip=(1, 3), false_stop="masked", numbers=30, row_len=3, max_rounds=1)
+    assert [seat for seat, _ in replay.actions[:4]] == [0, 0, 0, 1], "player_1 still turns its row over"
+    env = flinchenv.make("flash10-v0", num_players=3, false_stop="masked", row_len=3, numbers=10, thunders=0)
+    env.reset(seed=0)
+    recorder = recorder_of(env.setup, 0)
+    for seat in range(3):  # one card is left and all three draw: one seat gets it and must lay it
+        recorder.add(seat, 10)
+    (holder,) = recorder.order
+    assert recorder.mask((holder + 1) % 3).nonzero()[0].tolist() == [12]
+    with pytest.raises(ValueError, match=f"seat {holder} is asked"):
+        recorder.add((holder + 1) % 3, 12)
+    sent = [12, 12, 12]
+    sent[holder] = 0
+    recorder.add_round(sent)
+    assert recorder.actions == [[0, 10], [1, 10], [2, 10], [holder, 0]]
 
 
 def test_vector_rows_of_a_turn_based_game_can_be_recorded():
@@ -116,6 +149,19 @@ def test_a_forfeit_is_recorded_with_the_illegal_id():
     replay = recorder.replay()
     assert replay.final["end_reason"] == "forfeit" and replay.final["winners"] == [0]
     assert replay.final["returns"] == env.infos["player_0"]["returns"]
+    replay.run(game_of(replay))
+
+
+def test_a_forfeit_of_flash10_is_recorded_with_the_illegal_id():
+    env = flinchenv.make("flash10-v0", illegal_action="forfeit", num_players=3)
+    env.reset(seed=2)
+    recorder = recorder_of(env.setup, 2, forfeit=True)
+    for seat, action in ((0, 10), (1, 3), (2, 13)):  # no card in hand; no id of the game
+        env.step(action)
+        recorder.add(seat, action)
+    replay = recorder.replay()
+    assert replay.final["end_reason"] == "forfeit" and replay.final["winners"] == [0]
+    assert replay.final["returns"] == env.infos["player_0"]["returns"] == [2, -1, -1]
     replay.run(game_of(replay))
 
 
@@ -171,6 +217,25 @@ BAD = {
     "a final of other keys": ({"final": {"scores": [1, 2]}}, "final"),
     "no text": ({"id": 3}, "id"),
 }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("t_draw", [1, 2, 3, 4, 5, 6], "t_draw"),
+        ("t_draw", 0, "t_draw"),
+        ("t_place", [1, 2], "num_players=3"),
+        ("p_misread", 0.75, "p_misread"),
+        ("priority", "first", "priority"),
+    ],
+)
+def test_a_wrong_rule_of_flash10_is_refused(name, value, words, tmp_path):
+    replay, _ = play_aec("flash10-round-v0", 6, num_players=3, t_place=(2, 1, 3))
+    assert replay.rules["t_place"] == [2, 1, 3]
+    path = tmp_path / "game.json"
+    path.write_text(json.dumps(replay._asdict() | {"rules": replay.rules | {name: value}}))
+    with pytest.raises(ReplayError, match=words):
+        load(path).run(game_of(replay))
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -252,3 +317,33 @@ def test_revealed_choices_are_seen():
     with pytest.raises(ValueError, match="seat"):
         replay.for_seat(2, game_of(replay))
     assert isinstance(replay, Replay)
+
+
+def test_in_flash10_a_seat_sees_neither_the_others_running_choices_nor_their_cards():
+    rules = {"num_players": 3, "false_stop": "masked", "obs_seen": True}
+    both_drew = [(0, 10), (1, 10), (2, 12)]
+    for known, hidden in (([(0, 10), (1, None)], (10, 12)), ([*both_drew, (0, None)], range(10))):
+        replays = list(hidden_variants("flash10-v0", rules, known, hidden))
+        frames = [{json.dumps(r.for_seat(seat, game_of(r))) for r in replays} for seat in range(3)]
+        chooser = known[-1][0]
+        assert [len(f) for f in frames] == [len(hidden) if seat == chooser else 1 for seat in range(3)]
+    seen = [replays[0].for_seat(seat, game_of(replays[0]))[-1]["observation"] for seat in range(3)]
+    record = replays[0].run(game_of(replays[0])).record
+    assert [o["held"] for o in seen] == [*record.held[:2].tolist(), 0]
+    for seat in range(3):
+        others = [int(card) for p, card in enumerate(record.held[:3]) if p != seat and card >= 0]
+        assert others and not set(others) & set(seen[seat]["seen"])
+        assert seen[seat]["holding"] == [int(record.held[(seat + k) % 3] >= 0) for k in range(3)]
+
+
+@over(TOGETHER)
+def test_the_frames_of_a_seat_hold_its_own_choices_and_rewards(id, options):
+    replay, _ = play_aec(id, 8, **options)
+    replay = replay._replace(actions=replay.actions[:60], final=None)
+    steps = int(replay.run(game_of(replay)).record.steps)
+    for seat in range(options["num_players"]):
+        frames = replay.for_seat(seat, game_of(replay))
+        mine = [action for who, action in replay.actions if who == seat]
+        assert [f["action"] for f in frames if f["action"] is not None] == mine
+        assert len(frames) == steps + 1
+        assert all(f["asked"] == (f["action"] is not None) for f in frames[:-1])

@@ -76,19 +76,29 @@ def by_name(result):
     return {row["name"]: row for row in result.data["agents"]}
 
 
-CASES = [("flip_it-v0", 2), ("flip_it-v0", 3), ("flip_it-sequential-v0", 2), ("flip_it-capture-v0", 4)]
+CASES = [
+    ("flip_it-v0", 2, {"max_hands": 15}),
+    ("flip_it-v0", 3, {"max_hands": 15}),
+    ("flip_it-sequential-v0", 2, {"max_hands": 15}),
+    ("flip_it-capture-v0", 4, {"max_hands": 15}),
+    ("flash10-v0", 2, {"target_score": 8}),
+    ("flash10-devir-v0", 3, {"max_rounds": 3}),
+    ("flash10-race-v0", 3, {"max_rounds": 4}),  # from here on seats differ
+    ("flash10-round-v0", 5, {"t_flip": (1, 1, 2, 3, 3), "pace": "auto_draw", "row_len": 4}),
+]
+cases = pytest.mark.parametrize(("id", "players", "short"), CASES, ids=lambda v: v if isinstance(v, str) else "")
 
 
-@pytest.mark.parametrize(("id", "players"), CASES)
-def test_results_do_not_depend_on_the_batch_size(id, players):
+@cases
+def test_results_do_not_depend_on_the_batch_size(id, players, short):
     agents = (Named("x"), Lowest(), Illegal(), Raising(), Looking())
-    rules = {"num_players": players, "max_hands": 15}
+    rules = {"num_players": players, **short}
     results = [run(Args(id, agents, 24, rules=rules, batch_size=n)).data for n in (1, 7, 4096)]
     assert results[0] == results[1] == results[2]
 
 
-@pytest.mark.parametrize(("id", "players"), CASES)
-def test_the_same_agent_under_two_names_is_level(id, players):
+@cases
+def test_the_same_agent_under_two_names_is_level(id, players, short):
     result = run(Args(id, (Named("x"), Named("y")), 600, rules={"num_players": players}))
     for row in result.data["agents"]:
         low, high = row["ci95"]
@@ -97,7 +107,8 @@ def test_the_same_agent_under_two_names_is_level(id, players):
         assert abs(row["mean_return"]) < high - low
         assert abs(row["rating"] - 1500) < 30
     assert len(result.data["seats"]) == players
-    for seat in result.data["seats"]:
+    unequal = id == "flash10-race-v0" or "t_flip" in short
+    for seat in [] if unequal else result.data["seats"]:
         assert seat["ci95"][0] < 1 / players < seat["ci95"][1]
 
 
@@ -207,6 +218,7 @@ BAD = [
     ({"batch_size": 0}, "batch_size=0"),
     ({"env": "nope"}, "nope"),
     ({"rules": {"num_players": 9}}, "num_players=9"),
+    ({"env": "flash10-tiny-v0", "rules": {"num_players": 1}}, "num_players=1 .*2 or more"),
     ({"rules": {"players": 2}}, "players"),
 ]
 

@@ -71,7 +71,7 @@ class Layout(NamedTuple):
         for f in self.fields:
             last = int(f.entries[-1])
             span = f"{f.start}" if f.size == 1 else f"{f.start}-{last}"
-            if f.gap:
+            if f.gap and f.size > f.width:
                 span += f", {f.width} of every {f.width + f.gap}"
             shape = "x".join(map(str, f.shape))
             rows.append(f"| {span} | {f.name} | {shape} | {f.encoding} | {f.visibility} | {f.high} | {f.meaning} |")

@@ -291,9 +291,14 @@ class SeatBatch:
         return self.setup.final_info(self.games[row])
 
     def put_games(self, games):
-        """Go on from these records (N,), up to the learner's next decision in each; its seats stay as they are."""
+        """Go on from these records (N,), up to the learner's next decision in each.
+
+        Its seats stay as they are; before the first reset they are chosen as a deal would.
+        """
         rows, setup = np.ones(self.num_envs, bool), self.setup
         self.games[:] = games
+        if not self.dealt:
+            self._choose_seats(rows)
         self.games["pending"] = UNSET
         setup.loops.observe(
             self.games, setup.params, setup.seats, 0, self.num_envs,

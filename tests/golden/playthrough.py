@@ -21,6 +21,30 @@ CASES |= {
     "flip_it-capture-v0 3 players": ("flip_it-capture-v0", {"num_players": 3, "capture_multi": "share"}),
     "flip_it-sequential-v0 3 players": ("flip_it-sequential-v0", {"num_players": 3}),
 }
+LONG = {"false_stop": "masked"}  # else random play stops nearly every round at once
+SMALL = {"row_len": 5, "numbers": 30, "thunders": 4}
+CASES |= {
+    "flash10-v0 alone": ("flash10-v0", {"num_players": 1, "episode": "round", "obs_seen": True, **LONG}),
+    "flash10-v0 3 players": ("flash10-v0", {"num_players": 3, "idle": "forbidden", "max_rounds": 2, **SMALL, **LONG}),
+    "flash10-v0 5 players misread": (
+        "flash10-v0",
+        {"num_players": 5, "p_misread": 0.2, "idle": "free", "obs_opponents": "none", "max_rounds": 5},
+    ),
+    "flash10-v0 4 players auto draw": (
+        "flash10-v0",
+        {"num_players": 4, "pace": "auto_draw", "t_check": 2, "priority": "seat_rotating", "max_rounds": 5, **SMALL},
+    ),
+    "flash10-race-v0 5 players": (
+        "flash10-race-v0",
+        {"num_players": 5, "priority": "fastest", "obs_opponents": "counts", "max_rounds": 2, **SMALL, **LONG},
+    ),
+    "flash10-mountain-v0 short rows": (
+        "flash10-mountain-v0",
+        {"peak_score": "both_sides", "stop_resolution": "all_valid", "target_score": 5, **SMALL, **LONG},
+    ),
+    "flash10-tiny-v0 alone": ("flash10-tiny-v0", {"num_players": 1, "last_card_stop": True, **LONG}),
+}
+TABLES = ("flash10",)  # games whose choices say little without the table they meet
 SEED, MAX_LINES = 2026, 320
 
 
@@ -34,7 +58,10 @@ def playthrough(name):
         f"version {setup.game.version}, seed {SEED}, observation {setup.layout.size}, actions {setup.num_actions}",
     ]
     env.reset(seed=SEED)
-    while env.agents and len(lines) < MAX_LINES:
+    tables = setup.game.name in TABLES
+    if tables:
+        lines.append(setup.game.render_text(env._games[0], setup.rules))
+    while env.agents and sum(text.count("\n") + 1 for text in lines) < MAX_LINES:
         agent = env.agent_selection
         observation, _, over, cut, _ = env.last()
         if over or cut:
@@ -45,6 +72,7 @@ def playthrough(name):
             + env.state().tobytes()
         )
         action = rng.choice(np.flatnonzero(observation["action_mask"]).tolist())
+        steps = int(env._games[0].steps)
         env.step(action)
         paid = " ".join(f"{env.rewards[a]:+.2f}" for a in env.possible_agents)
         digest = hashlib.sha256(seen).hexdigest()[:8]
@@ -52,6 +80,7 @@ def playthrough(name):
         if all(env.terminations.values()):
             final = setup.final_info(env._games[0])
             lines.append(f"end: {final['end_reason']}, scores {final['scores']}, winners {final['winners']}")
+        if all(env.terminations.values()) or (tables and env._games[0].steps > steps):
             lines.append(setup.game.render_text(env._games[0], setup.rules))
     return "\n".join(lines) + "\n"
 

@@ -13,11 +13,12 @@ from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from flinchenv.core.kernel import helper
 from flinchenv.core.params import refuse
 from flinchenv.core.spec import RUNNING
 from flinchenv.flash10.observe import seen_numbers
 from flinchenv.flash10.rows import NONE
-from flinchenv.flash10.rules import MAX_NUMBERS
+from flinchenv.flash10.rules import MAX_NUMBERS, MAX_ROW
 
 from .agent import ProbabilisticAgent, check_mask
 
@@ -50,6 +51,14 @@ def _compiled_scratch(typingctx, size, dtype):
 
 
 scratch = _scratch if config.DISABLE_JIT else intrinsic(prefer_literal=True)(_compiled_scratch)
+
+
+@helper
+def copy_row(s, p, row):
+    """Write a seat's row into `row`, int64 (10,); it is returned."""
+    for i in range(MAX_ROW):
+        row[i] = s.row[p, i]
+    return row
 
 
 class PolicyAgent(ProbabilisticAgent):

@@ -3,8 +3,8 @@
 Some numbers of the row stay; between two that stay is a gap: so many slots to fill, from the numbers between the two
 that are still unseen. With x of these expected among the cards still to be drawn, `CHANCE[slots, x]` is the chance that
 the gap gets filled. A row is worth the best choice of what stays: the points expected from the left at the round's end,
-each gap counting only if all before it are filled, and a prize for the finished row. When the round will end is read off
-the others' rows in the same way, or guessed where they are not shown: early, points in hand count; late, finishing.
+each gap counting only if all before it are filled, and a prize for the finished row. When the round will end is read
+off the others' rows in the same way, or guessed where they are not shown: early, points in hand count; late, finishing.
 """
 
 import numpy as np
@@ -227,8 +227,8 @@ def others_last(s, params, seats, player, below, unseen, draws, row, worth):
 
 
 @routine
-def best_slot(s, params, seats, player, card):
-    """The slot that a card is best laid on."""
+def best_slot(s, params, seats, player, card, patient):
+    """The slot that a card is best laid on; the patient take it that the round ends with the last card."""
     n, length = len(seats), np.int64(params.row_len)
     row, other = copy_row(s, player, scratch(10, np.int64)), scratch(10, np.int64)
     below, worth, base = scratch(201, np.int64), scratch(11, np.float64), scratch(11, np.float64)
@@ -245,7 +245,9 @@ def best_slot(s, params, seats, player, card):
     for horizon in range(len(HORIZONS)):
         draws = min(HORIZONS[horizon], last)
         after = 0.0
-        if draws < last and horizon < len(HORIZONS) - 1:
+        if patient:
+            draws, after = last, 0.0
+        elif draws < last and horizon < len(HORIZONS) - 1:
             after = min(before, others_last(s, params, seats, player, below, unseen, draws, other, worth))
         weight, before = before - after, after
         if weight <= UNLIKELY:
@@ -301,19 +303,19 @@ def final_slot(s, params, player, card):
 
 
 @helper
-def lay_card(s, params, seats, player):
-    """The slot for the card in hand."""
+def lay_card(s, params, seats, player, patient):
+    """The slot for the card in hand; see `best_slot`."""
     card = np.int64(s.held[player])
     if s.phase == FINAL_PLACE:
         return final_slot(s, params, player, card)
-    return best_slot(s, params, seats, player, card)
+    return best_slot(s, params, seats, player, card, patient)
 
 
 @routine
 def count_policy(s, params, seats, player, mask, draw):
     """Count cards; STOP as soon as the own check allows, else draw."""
     if mask[0]:
-        return lay_card(s, params, seats, player)
+        return lay_card(s, params, seats, player, False)
     if mask[STOP] and has(s.checked, player):
         return STOP
     return DRAW if mask[DRAW] else WAIT

@@ -89,18 +89,23 @@ class PolicyAgent(ProbabilisticAgent):
         return np.eye(self.setup.num_actions)[self.act(observation, action_mask, view=view)]
 
 
+def bot_kernel(py_func):
+    """Compile a function of the bots that Python calls.
+
+    Not kept on the disk: the cache would not notice an edit of what it calls in other files outside the package.
+    """
+    return py_func if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(py_func)
+
+
 @functools.cache
 def chooser(policy):
-    """A compiled loop that asks the policy in every row for seat 0.
-
-    Not kept on the disk: the cache would not notice an edit of the policy's helpers, which lie outside the package.
-    """
+    """A compiled loop that asks the policy in every row for seat 0."""
 
     def choose(games, rules, seats, mask, actions):
         for i in range(len(games)):
             actions[i] = policy(games[i], rules[0], seats, 0, mask[i], NO_DRAW)
 
-    return choose if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(choose)
+    return bot_kernel(choose)
 
 
 def records(setup, observation, views=None, need_views=False):

@@ -10,7 +10,7 @@ from flinchenv.adapters.sb3 import SeatVecEnv
 from flinchenv.agents.inputs import Inputs
 from flinchenv.agents.load import load
 from flinchenv.envs.setup import make_setup
-from flinchenv.experiments import imitate
+from flinchenv.experiments import imitate, train_maskable_ppo
 from flinchenv.experiments.train_maskable_ppo import Args, Extractor, Training, run
 
 
@@ -111,6 +111,10 @@ def test_a_run_that_imitates_saves_an_agent_that_is_fed_thermometers(tmp_path):
     assert agent.probs(env.reset(), env.action_masks().astype(np.int8)).sum(1) == pytest.approx(np.ones(8))
 
 
-def test_imitation_refuses_an_agent_that_plays_by_more_than_the_observation(tmp_path):
+def test_imitation_refuses_an_agent_that_plays_by_more_than_the_observation(tmp_path, monkeypatch):
+    class Viewer:
+        needs_view = True
+
+    monkeypatch.setattr(train_maskable_ppo, "load", lambda name, setup: Viewer())
     with pytest.raises(ValueError, match="imitate="):
-        run(settings(tmp_path, imitate="rule:2", env_id="flash10-v0"))
+        run(settings(tmp_path))

@@ -11,12 +11,13 @@ cards in order it has place 2 d + 1/2, since the sides share them, and the peak 
 
 import numpy as np
 
-from flinchenv.core.bits import has
 from flinchenv.core.kernel import helper, routine
+from flinchenv.core.bits import has
 from flinchenv.flash10.game import DRAW, STOP, WAIT
 from flinchenv.flash10.rows import MOUNTAIN, THUNDER
+from flinchenv.flash10.rules import MAX_ROW
 
-from .flash10_table import PolicyAgent, copy_row, scratch
+from .flash10_table import PolicyAgent, scratch
 
 NO_ROOM = -1
 
@@ -45,7 +46,7 @@ def arm_value(row, params, end, step, size, most):
     A number in the slot of depth d has `number - d` numbers to spare below it. They grow inwards, and none exceeds
     `most`.
     """
-    spare, best = scratch(10, np.int64), scratch(10, np.int64)
+    spare, best = scratch(MAX_ROW, np.int64), scratch(MAX_ROW, np.int64)
     top = 0
     for d in range(size):
         number = np.int64(row[end + step * d])
@@ -91,11 +92,19 @@ def fit_slot(row, params, card):
     return chosen
 
 
+@helper
+def copy_row(s, p, row):
+    """Write a seat's row into `row`, int64 (10,); it is returned."""
+    for i in range(MAX_ROW):
+        row[i] = s.row[p, i]
+    return row
+
+
 @routine
 def fit_policy(s, params, seats, player, mask, draw):
     """Fit cards; STOP as soon as the own check allows, else draw."""
     if mask[0]:
-        return fit_slot(copy_row(s, player, scratch(10, np.int64)), params, np.int64(s.held[player]))
+        return fit_slot(copy_row(s, player, scratch(MAX_ROW, np.int64)), params, np.int64(s.held[player]))
     if mask[STOP] and has(s.checked, player):
         return STOP
     return DRAW if mask[DRAW] else WAIT

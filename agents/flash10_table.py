@@ -13,12 +13,11 @@ from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from flinchenv.core.kernel import helper
 from flinchenv.core.params import refuse
 from flinchenv.core.spec import RUNNING
 from flinchenv.flash10.observe import seen_numbers
 from flinchenv.flash10.rows import NONE
-from flinchenv.flash10.rules import MAX_NUMBERS, MAX_ROW
+from flinchenv.flash10.rules import MAX_NUMBERS
 
 from .agent import ProbabilisticAgent, check_mask
 
@@ -53,14 +52,6 @@ def _compiled_scratch(typingctx, size, dtype):
 scratch = _scratch if config.DISABLE_JIT else intrinsic(prefer_literal=True)(_compiled_scratch)
 
 
-@helper
-def copy_row(s, p, row):
-    """Write a seat's row into `row`, int64 (10,); it is returned."""
-    for i in range(MAX_ROW):
-        row[i] = s.row[p, i]
-    return row
-
-
 class PolicyAgent(ProbabilisticAgent):
     """The agent of a compiled policy that does not roll dice.
 
@@ -89,23 +80,18 @@ class PolicyAgent(ProbabilisticAgent):
         return np.eye(self.setup.num_actions)[self.act(observation, action_mask, view=view)]
 
 
-def bot_kernel(py_func):
-    """Compile a function of the bots that Python calls.
-
-    Not kept on the disk: the cache would not notice an edit of what it calls in other files outside the package.
-    """
-    return py_func if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(py_func)
-
-
 @functools.cache
 def chooser(policy):
-    """A compiled loop that asks the policy in every row for seat 0."""
+    """A compiled loop that asks the policy in every row for seat 0.
+
+    Not kept on the disk: the cache would not notice an edit of the policy's helpers, which lie outside the package.
+    """
 
     def choose(games, rules, seats, mask, actions):
         for i in range(len(games)):
             actions[i] = policy(games[i], rules[0], seats, 0, mask[i], NO_DRAW)
 
-    return bot_kernel(choose)
+    return choose if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(choose)
 
 
 def records(setup, observation, views=None, need_views=False):
@@ -142,9 +128,9 @@ def records(setup, observation, views=None, need_views=False):
         seen = np.zeros((rows, MAX_NUMBERS), bool)
         seen[:, : rules.numbers] = field("seen")
         for word in range(2):
-            games["seen"][:, word] = (seen * BITS)[:, word == WORDS].sum(1)
+            games["seen"][:, word] = (seen * BITS)[:, WORDS == word].sum(1)
     elif views is not None:
         for i, view in enumerate(views):
             seen = np.isin(np.arange(MAX_NUMBERS), list(seen_numbers(view.information_state())))
-            games["seen"][i] = [(seen * BITS)[word == WORDS].sum() for word in range(2)]
+            games["seen"][i] = [(seen * BITS)[WORDS == word].sum() for word in range(2)]
     return games

@@ -81,7 +81,9 @@ def main():
                 run(command, word, id, stdout=subprocess.DEVNULL, **options)
         for id in ("flip_it-hand-v0", "flash10-round-v0"):
             run(command, "tournament", id, "random", "rule", "--games", "100", "--json", **options)
-        refused = subprocess.run([command, "train", "flip_it-v0"], capture_output=True, text=True, check=False, **options)
+        refused = subprocess.run(
+            [command, "train", "flip_it-v0"], capture_output=True, text=True, check=False, **options
+        )
         assert refused.returncode == 2, refused
         assert "flinchenv[train]" in refused.stderr, refused.stderr
         assert "Traceback" not in refused.stderr

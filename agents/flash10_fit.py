@@ -11,8 +11,8 @@ cards in order it has place 2 d + 1/2, since the sides share them, and the peak 
 
 import numpy as np
 
-from flinchenv.core.kernel import helper, routine
 from flinchenv.core.bits import has
+from flinchenv.core.kernel import helper, routine
 from flinchenv.flash10.game import DRAW, STOP, WAIT
 from flinchenv.flash10.rows import MOUNTAIN, THUNDER
 from flinchenv.flash10.rules import MAX_ROW

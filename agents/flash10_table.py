@@ -128,9 +128,9 @@ def records(setup, observation, views=None, need_views=False):
         seen = np.zeros((rows, MAX_NUMBERS), bool)
         seen[:, : rules.numbers] = field("seen")
         for word in range(2):
-            games["seen"][:, word] = (seen * BITS)[:, WORDS == word].sum(1)
+            games["seen"][:, word] = (seen * BITS)[:, word == WORDS].sum(1)
     elif views is not None:
         for i, view in enumerate(views):
             seen = np.isin(np.arange(MAX_NUMBERS), list(seen_numbers(view.information_state())))
-            games["seen"][i] = [(seen * BITS)[WORDS == word].sum() for word in range(2)]
+            games["seen"][i] = [(seen * BITS)[word == WORDS].sum() for word in range(2)]
     return games

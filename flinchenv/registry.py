@@ -6,6 +6,15 @@ from typing import NamedTuple
 
 ENV_IDS = (
     # id, game, preset; the version is the id's ending
+    ("flinch-v0", "flinch", "flinch"),
+    ("flinch-challenge-v0", "flinch", "flinch-challenge"),
+    ("flinch-partnership-v0", "flinch", "flinch-partnership"),
+    ("flinch-both_ends-v0", "flinch", "flinch-both_ends"),
+    ("flinch-eights-v0", "flinch", "flinch-eights"),
+    ("flinch-classic150-v0", "flinch", "flinch-classic150"),
+    ("flinch-exposure-v0", "flinch", "flinch-exposure"),
+    ("flinch-wild-v0", "flinch", "flinch-wild"),
+    ("flinch-tiny-v0", "flinch", "flinch-tiny"),
     ("flip_it-v0", "flip_it", "flip_it"),
     ("flip_it-capture-v0", "flip_it", "flip_it-capture"),
     ("flip_it-closest-v0", "flip_it", "flip_it-closest"),

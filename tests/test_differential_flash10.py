@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from differential import MOST, compare, compare_end
+from differential import MOST, Generator, compare, compare_end
 
 import flinchenv
 from flinchenv.flash10.rules import MISREAD_UNIT, Flash10Rules
@@ -18,29 +18,16 @@ from reference.flash10 import OPTIONS, Flash10, may_be_stopped, score_row
 
 GAMES = 1000
 PHASES = ("run", "final_place", "over")
-WORD = 2**64 - 1
 
 
-def _mix(x):
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & WORD
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & WORD
-    return x ^ (x >> 31)
-
-
-class Chance:
-    """The game's generator, splitmix64 started from (seed, episode 0), behind the calls of the reference."""
-
-    GAMMA = 0x9E3779B97F4A7C15
+class Chance(Generator):
+    """The game's generator behind the calls of the reference."""
 
     def __init__(self, seed, rules):
-        self.state = _mix(_mix(_mix((seed + self.GAMMA) & WORD)) ^ 1)
+        super().__init__(seed)
         self.rules = rules
         self.deck = [*range(rules.numbers), *["T"] * rules.thunders]
         self.left = 0
-
-    def below(self, n):
-        self.state = (self.state + self.GAMMA) & WORD
-        return (_mix(self.state) >> 32) * n >> 32
 
     def new_round(self):
         self.left = len(self.deck)

@@ -1,4 +1,4 @@
-"""Rules as a frozen dataclass of checked fields, and the same rules as a one-element int32 record for kernels.
+"""Rules as a frozen dataclass of checked fields, and the same rules as a one-element record for kernels.
 
 A field says what it allows: `choice("exact", "closest")`, `integer(200, 1, 10_000)`, `flag(False)`, or `special(...)`
 for the few that need words of their own. From that come the checks, the kernel form, the command line's parser and
@@ -197,17 +197,21 @@ def parse_rule(rules_type, name, text):
 def _params_dtype(rules_type, extra):
     plain = [f.name for f in dataclasses.fields(rules_type) if f.metadata["kind"].encode]
     columns: list[tuple] = [(name, np.int32) for name in plain]
-    columns += [(name, np.int32, shape) if shape else (name, np.int32) for name, shape in extra]
-    return np.dtype((np.record, columns)), plain
+    columns += [(name, kind, shape) if shape else (name, kind) for name, kind, shape in extra]
+    return np.dtype((np.record, np.dtype(columns, align=True))), plain
+
+
+def _kind(value):
+    return np.float64 if isinstance(value, float) else np.int32
 
 
 def kernel_params(rules: Any):
-    """The rules as kernels read them: a one-element record array of int32.
+    """The rules as kernels read them: a one-element record array of int32, and float64 where a value is a float.
 
     Plain fields stand under their own names, choices as their index; `rules.kernel_values()` adds the rest.
     """
     extra = rules.kernel_values()
-    shapes = tuple((name, np.shape(value)) for name, value in extra.items())
+    shapes = tuple((name, _kind(value), np.shape(value)) for name, value in extra.items())
     rules_type: Any = type(rules)
     dtype, plain = _params_dtype(rules_type, shapes)
     params = np.zeros(1, dtype)

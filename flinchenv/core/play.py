@@ -43,21 +43,6 @@ def count_ones(mask):
     return ones
 
 
-@routine
-def forfeit(s, seats, rewards):
-    """End the game for all: the k offenders get -1 and the others share +k; if all offend, 0 each."""
-    n = len(seats)
-    k = 0
-    for p in range(n):
-        k += s.pending[p] == OFFENCE
-    for p in range(n):
-        offended = s.pending[p] == OFFENCE
-        s.winners[p] = not offended
-        if k < n:
-            rewards[p] += -1.0 if offended else k / (n - k)
-    s.end_reason = FORFEIT
-
-
 @helper
 def has_offence(s, seats):
     """Whether somebody's pending choice is an illegal one that ends the game."""
@@ -77,7 +62,7 @@ def loops(game):
         game.fill_observations,
         game.fill_state,
     )
-    apply_actions = game.apply_actions
+    apply_actions, same_side, settle = game.apply_actions, game.same_side, game.settle
     redraw_hidden, random_actions = game.redraw_hidden, game.random_actions
 
     @routine
@@ -101,6 +86,23 @@ def loops(game):
         s.episode += 1
         start_episode(s, params, seats)
 
+    @routine
+    def forfeit(s, params, seats, rewards):
+        """End the game for all: the k seats of offending sides get -1, the others share +k; if all offend, 0 each."""
+        n = len(seats)
+        k = 0
+        for p in range(n):
+            s.winners[p] = True
+            for q in range(n):
+                if s.pending[q] == OFFENCE and same_side(params, seats, p, q):
+                    s.winners[p] = False
+            k += not s.winners[p]
+        for p in range(n):
+            if k < n:
+                rewards[p] += k / (n - k) if s.winners[p] else -1.0
+        s.end_reason = FORFEIT
+        settle(s, params, seats, rewards)
+
     @helper
     def play_round(s, params, seats, max_steps, rewards):
         """Carry out the pending choices, or the forfeit among them, and cut the game at max_steps (0: no cap).
@@ -108,10 +110,14 @@ def loops(game):
         Returns whether anything was paid.
         """
         if has_offence(s, seats):
-            forfeit(s, seats, rewards)
+            forfeit(s, params, seats, rewards)
         else:
             apply_actions(s, params, seats, rewards)
         s.steps += 1
+        if s.end_reason == RUNNING and max_steps > 0 and s.steps >= max_steps:
+            s.end_reason = MAX_STEPS
+            s.truncated = 1
+            settle(s, params, seats, rewards)
         paid = False
         for p in range(len(seats)):
             s.pending[p] = UNSET
@@ -119,9 +125,6 @@ def loops(game):
         if paid:  # seldom, and adding zeros would cost a tenth of a round
             for p in range(len(seats)):
                 s.returns[p] += rewards[p]
-        if s.end_reason == RUNNING and max_steps > 0 and s.steps >= max_steps:
-            s.end_reason = MAX_STEPS
-            s.truncated = 1
         return paid
 
     @routine

@@ -17,17 +17,28 @@ def pay_margin(gains, seats, rewards):
 
 
 @routine
-def pay_places(winners, seats, rewards):
-    """Add +1 shared among k winners of n seats as (n/k - 1)/(n - 1), and -1/(n - 1) to every other seat."""
+def pay_places(winners, seats, num_sides, rewards):
+    """Add +1 shared among k of T winning sides as (T/k - 1)/(T - 1), and -1/(T - 1) to each member of the others."""
     n = len(seats)
     k = 0
     for p in range(n):
         k += winners[p]
     for p in range(n):
         if winners[p]:
-            rewards[p] += (n / k - 1) / (n - 1)
+            rewards[p] += (n / k - 1) / (num_sides - 1)
         else:
-            rewards[p] -= 1 / (n - 1)
+            rewards[p] -= 1 / (num_sides - 1)
+
+
+@helper
+def every_seat_alone(params, seats, p, q):
+    """`same_side` of a game without teams."""
+    return p == q
+
+
+@helper
+def nothing_owed(s, params, seats, rewards):
+    """`settle` of a game that pays everything as it goes."""
 
 
 @routine

@@ -30,6 +30,9 @@ class GameSpec(NamedTuple):
         masks_change(s, params, seats) -> bool: whether the last round may have changed a mask; where it has not, the
             vector API does not write the masks again.
         apply_actions(s, params, seats, rewards): carry out `s.pending`; adds to float32 (P,) `rewards`.
+        same_side(params, seats, p, q) -> bool: whether seats p and q win and lose together; p == q unless there are teams.
+        settle(s, params, seats, rewards): pay what the rules owe when the loops end the game, by a forfeit or by
+            max_steps; adds to `rewards`.
         fill_observation(s, params, seats, player, observation): (D,) overwritten; reads nothing hidden from player.
         fill_observations(s, params, seats, observations): (P, D) overwritten; every seat's observation, for
             simultaneous games.
@@ -69,6 +72,8 @@ class Kernels(NamedTuple):
     fill_action_mask: Any
     masks_change: Any
     apply_actions: Any
+    same_side: Any
+    settle: Any
     fill_observation: Any
     fill_observations: Any
     fill_state: Any

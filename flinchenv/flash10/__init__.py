@@ -1,5 +1,6 @@
 """Flash 10: a real-time race for an ascending row, in ticks."""
 
+from ..core.rewards import every_seat_alone, nothing_owed
 from ..core.spec import GameSpec, Kernels
 from . import game, observe, rules, show
 
@@ -33,6 +34,8 @@ SPEC = GameSpec(
         fill_action_mask=game.fill_action_mask,
         masks_change=game.masks_change,
         apply_actions=game.apply_actions,
+        same_side=every_seat_alone,
+        settle=nothing_owed,
         fill_observation=observe.fill_observation,
         fill_observations=observe.fill_observations,
         fill_state=observe.fill_state,

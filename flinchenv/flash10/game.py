@@ -480,7 +480,7 @@ def finish_round(s, params, seats, rewards):
     else:
         mark_leaders(s, seats)
         if params.reward == WIN:
-            pay_places(s.winners, seats, rewards)
+            pay_places(s.winners, seats, len(seats), rewards)
 
 
 @helper

@@ -203,7 +203,7 @@ def settle_hand(s, params, seats, rewards):
     else:
         mark_leaders(s, seats)
         if params.reward == WIN:
-            pay_places(s.winners, seats, rewards)
+            pay_places(s.winners, seats, len(seats), rewards)
 
 
 @helper

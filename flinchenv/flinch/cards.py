@@ -1,0 +1,314 @@
+"""The cards of Flinch and where they lie: Stack, hands, Stockpiles, Reserve Piles.
+
+A card is its rank; a wild is rank 0. The Stack has no order: a card is drawn from it at random, which is the same as
+shuffling it before. Stockpiles and Reserve Piles are linked lists of nodes, so that no pile needs room for all cards.
+"""
+
+import numpy as np
+
+from ..core.bits import first_bit, has, natural
+from ..core.kernel import helper, routine
+from ..core.rng import GAMMA, HALF, random_below
+from .rules import MAX_PACKS, MAX_RANK, MAX_SERIES, MAX_WILDS
+
+WILD = 0
+RANKS = MAX_RANK + 1  # and the wild
+NONE = -1  # no node, no seat, no card
+EMPTY = 31  # the rank shown by an empty pile: in no set of ranks
+KNOWN = 32  # added to the rank of a Stockpile card that is public although it is not the top
+MAX_CARDS = MAX_PACKS * (MAX_RANK * MAX_SERIES + MAX_WILDS)
+
+LAZY, EAGER, IMMEDIATE = range(3)  # recycle, in the order of rules.py
+
+
+# --- The Stack --------------------------------------------------------------------------------------------------------
+
+
+@routine
+def take_all_cards(s, params):
+    """Put the whole deck into the Stack and clear all other places (F8)."""
+    s.left = 0
+    s.fresh = 0
+    s.freed = NONE
+    s.removed_piles = 0
+    for rank in range(1, params.num_ranks + 1):
+        put_into_stack(s, rank, params.copies)
+    put_into_stack(s, WILD, params.wilds)
+    s.removed[:] = 0
+
+
+@helper
+def put_into_stack(s, rank, count):
+    """Add some cards of one rank to the Stack."""
+    left = np.int64(s.left)
+    for k in range(left, left + count):
+        s.deck[k] = rank
+    s.left = left + count
+
+
+@helper
+def draw_card(s):
+    """Take a random card out of the Stack."""
+    k = random_below(s, s.left)
+    s.left -= 1
+    card = natural(s.deck[k])
+    s.deck[k] = s.deck[natural(s.left)]
+    return card
+
+
+@routine
+def recycle(s, params):
+    """The piles taken away become part of the Stack (F32, FA12)."""
+    for rank in range(1, params.num_ranks + 1):
+        put_into_stack(s, rank, np.int64(s.removed[rank]))
+    put_into_stack(s, WILD, np.int64(s.removed[WILD]))
+    s.removed[:] = 0
+    s.removed_piles = 0
+
+
+@helper
+def recycle_if_due(s, params):
+    """Under "eager" an empty Stack is filled at once, under "immediate" any complete pile goes into it (FA12)."""
+    if s.removed_piles > 0 and (params.recycle == IMMEDIATE or (params.recycle == EAGER and s.left == 0)):
+        recycle(s, params)
+
+
+# --- Hands ------------------------------------------------------------------------------------------------------------
+
+
+@routine
+def fill_hand(s, params, p):
+    """An empty hand draws from the Stack, as many as there are up to hand_size (F29, FA11, FA12)."""
+    if s.left == 0 and s.removed_piles > 0:
+        recycle(s, params)
+    draws = min(np.int64(params.hand_size), np.int64(s.left))
+    for _ in range(draws):
+        take_into_hand(s, p, draw_card(s))
+    if draws:
+        s.starter_free &= ~(1 << p)
+        recycle_if_due(s, params)
+
+
+@helper
+def take_into_hand(s, p, rank):
+    """A card comes to a hand, seen by its owner alone."""
+    s.hand[p, rank] += 1
+    s.hand_set[p] |= 1 << rank
+    s.hand_cards[p] += 1
+    remember_own(s, p, rank)
+
+
+@helper
+def leave_hand(s, p, rank):
+    """A card leaves a hand: a shown one if there is one of that rank."""
+    s.hand[p, rank] -= 1
+    s.hand_set[p] &= ~((s.hand[p, rank] == 0) << rank)
+    s.hand_cards[p] -= 1
+    if s.any_known:
+        forget_shown(s, p, rank)
+
+
+@routine
+def forget_shown(s, p, rank):
+    """One shown card less."""
+    s.known[p, rank] -= s.known[p, rank] > 0
+    s.exposed[p, rank] -= s.exposed[p, rank] > 0
+
+
+@routine
+def expose(s, p, rank):
+    """A hand card is shown to all (F38, F39); of two equal cards the other one, if one is shown already."""
+    s.any_known = 1
+    s.exposed[p, rank] += s.exposed[p, rank] < s.hand[p, rank]
+    s.known[p, rank] = max(s.known[p, rank], s.exposed[p, rank])
+
+
+@routine
+def show_hand(s, p):
+    """A hand wrongly called is shown to all (FA24)."""
+    s.any_known = 1
+    for rank in range(RANKS):
+        s.known[p, rank] = s.hand[p, rank]
+        write_history(s, np.int64(s.hand[p, rank]))
+
+
+@helper
+def remember_own(s, p, word):
+    """Add what one seat alone sees to its running hash."""
+    s.private[p] = (s.private[p] ^ np.uint64(word + 1)) * GAMMA
+    s.private[p] ^= s.private[p] >> HALF
+
+
+@helper
+def write_history(s, word):
+    """Add what everybody sees to the running hash."""
+    s.history = (s.history ^ np.uint64(word + 1)) * GAMMA + np.uint64(s.length)
+    s.history ^= s.history >> HALF
+
+
+# --- Piles ------------------------------------------------------------------------------------------------------------
+
+
+@helper
+def new_node(s, card, below):
+    """A node for a card that lies on the node `below`."""
+    node = np.int64(s.freed)
+    if node != NONE:
+        s.freed = s.below[node]
+    else:
+        node = np.int64(s.fresh)
+        s.fresh += 1
+    s.card[node] = card
+    s.below[node] = below
+    return node
+
+
+@helper
+def free_node(s, node):
+    """Give a node back; the node below it."""
+    below = np.int64(s.below[node])
+    s.below[node] = s.freed
+    s.freed = node
+    return below
+
+
+@helper
+def rank_of(card):
+    """A Stockpile card without its mark."""
+    return card & (KNOWN - 1)
+
+
+@helper
+def deal_stock(s, p, size):
+    """Deal a Stockpile (F9); the last card dealt is its top."""
+    for _ in range(size):
+        s.stock[p] = new_node(s, draw_card(s), np.int64(s.stock[p]))
+    turn_up(s, p, size)
+
+
+@helper
+def turn_up(s, p, left):
+    """A Stockpile has `left` cards, and its top one shows (F9)."""
+    s.stock_left[p] = left
+    s.scores[p] = -left
+    top = np.int64(s.stock[p])
+    s.stock_rank[p] = EMPTY if top == NONE else rank_of(s.card[top])
+
+
+@helper
+def pop_stock(s, p):
+    """Take the top card of a Stockpile and turn up the next; its rank."""
+    rank = np.int64(s.stock_rank[p])
+    s.stock[p] = free_node(s, np.int64(s.stock[p]))
+    turn_up(s, p, s.stock_left[p] - 1)
+    return rank
+
+
+@routine
+def put_under_stock(s, p, card):
+    """Put a card at the bottom of a Stockpile (F34)."""
+    node = new_node(s, card, NONE)
+    if s.stock_left[p] == 0:
+        s.stock[p] = node
+    else:
+        s.below[node_above(s, p, 0)] = node
+    turn_up(s, p, s.stock_left[p] + 1)
+
+
+@helper
+def node_above(s, p, k):
+    """The node of a Stockpile that has k cards beneath it."""
+    node = np.int64(s.stock[p])
+    for _ in range(s.stock_left[p] - 1 - k):
+        node = np.int64(s.below[node])
+    return node
+
+
+@routine
+def pull_from_stock(s, p, k):
+    """Take out the card that has k others beneath it, not the top; the card with its mark."""
+    over = node_above(s, p, k + 1)
+    node = np.int64(s.below[over])
+    card = np.int64(s.card[node])
+    s.below[over] = free_node(s, node)
+    turn_up(s, p, s.stock_left[p] - 1)
+    return card
+
+
+@helper
+def pop_reserve(s, p, slot):
+    """Take the top card of a Reserve Pile (F14); its rank."""
+    rank = np.int64(s.top[p, slot])
+    node = free_node(s, np.int64(s.pile[p, slot]))
+    s.pile[p, slot] = node
+    s.pile_cards[p, slot] -= 1
+    s.top[p, slot] = EMPTY if node == NONE else s.card[node]
+    return rank
+
+
+@helper
+def push_reserve(s, p, slot, rank):
+    """Lay a card on a Reserve Pile (F12)."""
+    s.pile[p, slot] = new_node(s, rank, np.int64(s.pile[p, slot]))
+    s.pile_cards[p, slot] += 1
+    s.top[p, slot] = rank
+
+
+@helper
+def empty_slots(s, params, p):
+    """The set of a seat's Reserve places that hold no pile."""
+    slots = 0
+    for j in range(params.reserve_piles):
+        slots |= (s.top[p, j] == EMPTY) << j
+    return slots
+
+
+@helper
+def discard_slots(s, params, p):
+    """Where a discard may go: the first empty place if there is one (F13), else any pile."""
+    empty = empty_slots(s, params, p)
+    return empty & -empty if empty else (1 << np.int64(params.reserve_piles)) - 1
+
+
+@helper
+def laydown_slots(s, params, p):
+    """Where a card of a hand laid down may go: any pile or the first empty place (FA6)."""
+    empty = empty_slots(s, params, p)
+    return (1 << np.int64(params.reserve_piles)) - 1 & ~empty | empty & -empty
+
+
+@routine
+def lay_down_spread(s, p):
+    """The first lay-down: one card a place, in ascending order, wilds last (FA6)."""
+    slot = 0
+    while s.hand_set[p]:
+        numbers = np.int64(s.hand_set[p]) & ~(1 << WILD)
+        rank = first_bit(numbers) if numbers else WILD
+        leave_hand(s, p, rank)
+        push_reserve(s, p, slot, rank)
+        write_history(s, rank)
+        slot += 1
+
+
+@routine
+def reserves_into_stack(s, params, seats):
+    """All Reserve Piles, shuffled, become the Stack (FA13, a house rule); how many cards that were."""
+    counts = s.removed  # nothing waits there in a dead game
+    for p in range(len(seats)):
+        for j in range(params.reserve_piles):
+            while s.top[p, j] != EMPTY:
+                counts[pop_reserve(s, p, j)] += 1
+    recycle(s, params)
+    return np.int64(s.left)
+
+
+@helper
+def holds(s, p, ranks):
+    """Whether a hand has a card of one of these ranks."""
+    return np.int64(s.hand_set[p]) & ranks != 0
+
+
+@helper
+def can_play(ranks, rank):
+    """Whether a rank, EMPTY perhaps, is in a set of ranks; 1 or 0."""
+    return has(ranks, np.int64(rank))

@@ -30,7 +30,7 @@ class GameSpec(NamedTuple):
         masks_change(s, params, seats) -> bool: whether the last round may have changed a mask; where it has not, the
             vector API does not write the masks again.
         apply_actions(s, params, seats, rewards): carry out `s.pending`; adds to float32 (P,) `rewards`.
-        same_side(params, seats, p, q) -> bool: whether seats p and q win and lose together; p == q unless there are teams.
+        same_side(params, seats, p, q) -> bool: whether seats p and q win and lose together; without teams p == q.
         settle(s, params, seats, rewards): pay what the rules owe when the loops end the game, by a forfeit or by
             max_steps; adds to `rewards`.
         fill_observation(s, params, seats, player, observation): (D,) overwritten; reads nothing hidden from player.

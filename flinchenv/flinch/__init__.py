@@ -1,7 +1,7 @@
 """Flinch: a race of Stockpiles for two to eight, with Reserve Piles to remember and calls to bluff through."""
 
 from ..core.spec import GameSpec, Kernels
-from . import game, hidden, moves, observe, rules, show
+from . import ending, game, hidden, moves, observe, rules, show
 
 
 def _facts(rules):
@@ -16,7 +16,7 @@ SPEC = GameSpec(
     Rules=rules.FlinchRules,
     presets=rules.PRESETS,
     dtype=game.GAME,
-    end_reasons=game.END_REASONS,
+    end_reasons=ending.END_REASONS,
     rules_text=rules.__doc__,
     num_actions=show.num_actions,
     simultaneous=lambda rules: False,
@@ -34,8 +34,8 @@ SPEC = GameSpec(
         fill_action_mask=moves.fill_action_mask,
         masks_change=game.masks_change,
         apply_actions=game.apply_actions,
-        same_side=game.same_side,
-        settle=game.settle,
+        same_side=ending.same_side,
+        settle=ending.settle,
         fill_observation=observe.fill_observation,
         fill_observations=observe.fill_observations,
         fill_state=observe.fill_state,

@@ -41,8 +41,8 @@ TOP, HIDDEN_RANDOM, BOTTOM = range(3)  # penalty_card
 def note_offences(s, params, seats, action):
     """What an action of the turn-holder leaves undone (F25, F33), and whether it is a play that no 1-call follows."""
     p = np.int64(s.turn)
-    own = action == STOCK or action == DOWN
-    mates = action == MATE or action == MATE_DOWN
+    own = action in (STOCK, DOWN)
+    mates = action in (MATE, MATE_DOWN)
     rank = hand_rank(action)
     shown_first = rank != NONE and rank == s.due[p]  # F39 comes before all else
     starter = rank != NONE and has(np.int64(params.duty_starters), rank)

@@ -89,6 +89,14 @@ def fill_hand(s, params, p):
         recycle_if_due(s, params)
 
 
+@routine
+def redraw(s, params, seats):
+    """Every empty hand is drawn anew, in seat order (FA6)."""
+    for p in range(len(seats)):
+        if s.hand_cards[p] == 0:
+            fill_hand(s, params, p)
+
+
 @helper
 def take_into_hand(s, p, rank):
     """A card comes to a hand, seen by its owner alone."""

@@ -100,7 +100,7 @@ def play_down(s, params, rank, wild):
 
 @routine
 def play_eights(s, params, rank, wild):
-    """F42, FA31: of the piles that a card fits, the one whose other end is most advanced; a finished end counts most."""
+    """F42, FA31: of the piles that a card fits, the one whose other end is most advanced, a finished one above all."""
     middle = np.int64(params.middle)
     high = low = 0  # how far the pile's ends are from the middle
     if rank > middle:

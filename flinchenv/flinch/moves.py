@@ -2,8 +2,8 @@
 
 Ids: 0 the Stockpile's top, 1..15 a hand card by rank, 16..20 a Reserve Pile's top, each on an ascending pile;
 21..95 discard rank r to place j as 21 + 5(r - 1) + j; then END_TURN, NO_CALL, CALL_STOCK, CALL_STARTER; 100..120 as
-0..20 on a descending pile; 121..126 and 127..132 the partner's Stockpile and Reserve Piles, up and down; 133 a wild from
-the hand, 134..138 discard a wild.
+0..20 on a descending pile; 121..126 and 127..132 the partner's Stockpile and Reserve Piles, up and down; 133 a wild
+from the hand, 134..138 discard a wild.
 
 Legal ids are kept as a set of plays, a set of ranks and a set of places: every one of these ranks may be discarded to
 every one of these places. In the set of plays all ids but discards follow each other (`id_of`).
@@ -11,7 +11,7 @@ every one of these places. In the set of plays all ids but discards follow each 
 
 import numpy as np
 
-from ..core.bits import count_bits, has, nth_bit, put_bits, put_pairs
+from ..core.bits import count_bits, nth_bit, put_bits, put_pairs
 from ..core.kernel import helper, routine
 from ..core.rng import GAMMA, HALF, LOW, mix, scale_down
 from .cards import NONE, WILD, can_play, discard_slots, laydown_slots
@@ -58,7 +58,7 @@ def mate(seats, p):
 @helper
 def is_stock_play(action):
     """Whether an id plays the top card of a Stockpile, the own or the partner's."""
-    return action == STOCK or action == DOWN or action == MATE or action == MATE_DOWN
+    return action in (STOCK, DOWN, MATE, MATE_DOWN)
 
 
 @helper
@@ -161,7 +161,7 @@ def legal(s, params, seats):
 
 @helper
 def legal_in_turn(s, params, seats):
-    """1.3 "Enforced mask": stock, partner's stock, starters, then all else; where duties are not enforced all at once."""
+    """1.3 "Enforced mask": stock, partner's stock, starters, then all else; without enforced duties all at once."""
     p = np.int64(s.turn)
     nothing = np.int64(0)
     stock = stock_plays(s, p)

@@ -3,7 +3,7 @@
 from ..core.params import refuse
 from ..core.spec import RUNNING
 from .cards import EMPTY, KNOWN, NONE, WILD, rank_of
-from .game import END_REASONS
+from .ending import END_REASONS
 from .moves import (
     CALL_STARTER,
     CALL_STOCK,

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import flinchenv
-from flinchenv import flash10_v0, flip_it_v0
+from flinchenv import flash10_v0, flinch_v0, flip_it_v0
+from flinchenv.core.params import RulesError
 from flinchenv.envs.setup import make_setup
 
 
@@ -16,7 +17,7 @@ class Game(NamedTuple):
         doors: its `<game>_v<N>` module.
         players: numbers of players of its first id.
         options: rules under which it takes other ways than its ids do, each with `num_players` and short.
-        long: rules that make random games of any of its ids last for thousands of choices.
+        long: rules that make random games of any of its ids last for more than `longest` choices.
         even: rules under which the first rounds of any of its ids ask every seat.
         deep: rules of its first id under which random play does not end at once.
     """
@@ -27,9 +28,68 @@ class Game(NamedTuple):
     long: dict
     even: dict
     deep: dict
+    longest: int = 2000
 
 
 GAMES = {
+    "flinch": Game(
+        doors=flinch_v0,
+        players=(2, 3, 4),
+        options=(
+            {"num_players": 3, "duty_mode": "challenge", "challenge_window": "every_action", "reveal_on_false_call": True},
+            {
+                "num_players": 4,
+                "partnership": True,
+                "duty_mode": "challenge",
+                "call_priority": "random",
+                "penalty_card": "hidden_random",
+                "empty_by_penalty_wins": False,
+                "n_wild": 4,
+                "center": "both_ends",
+                "obs_reserve": "full",
+                "stock_size": 4,
+                "p_expose": 0.2,
+                "illegal_move": "exposure",
+            },
+            {
+                "num_players": 2,
+                "center": "eights",
+                "eights_removal": "on_15",
+                "recycle": "immediate",
+                "opening": "sequential",
+                "first_laydown": "free",
+                "deadlock": "fewest_stock",
+                "reward": "stock_margin",
+                "shaping": 0.5,
+                "auto_forced": True,
+            },
+            {
+                "num_players": 3,
+                "num_ranks": 5,
+                "series_per_pack": 4,
+                "stock_size": 2,
+                "hand_size": 3,
+                "reserve_piles": 2,
+                "deadlock": "reshuffle_reserves",
+                "blocked": "wait",
+                "refill": "immediate",
+                "obs_reserve": "full",
+            },
+            {"num_players": 2, "duty_mode": "honour", "opening": "encyclopedia", "max_turns": 12, "shaping": 1.0},
+        ),
+        long={
+            "stock_size": 20,
+            "series_per_pack": 20,
+            "packs": 2,
+            "num_ranks": 15,
+            "duty_mode": "honour",
+            "deadlock": "reshuffle_reserves",
+            "max_turns": 10**6,
+        },
+        even={},
+        deep={},
+        longest=500,
+    ),
     "flip_it": Game(
         doors=flip_it_v0,
         players=(2, 3, 4),
@@ -134,6 +194,18 @@ def game_of(id):
 def ids_of(game):
     """The ids of a game, by its name."""
     return [id for id in flinchenv.list_envs() if flinchenv.spec(id).game == game]
+
+
+def playable(cases):
+    """Those of some (id, options) that the rules allow."""
+
+    def allows(id, options):
+        try:
+            return bool(make_setup(id, None, options))
+        except RulesError:
+            return False
+
+    return [case for case in cases if allows(*case)]
 
 
 def first_id(game):

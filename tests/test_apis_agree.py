@@ -9,9 +9,9 @@ import pytest
 
 import flinchenv
 from flinchenv.agents.load import load_opponents
-from games import FIRST_CASES, GAMES, OPTION_CASES, first_id, game_of, over, simultaneous
+from games import FIRST_CASES, GAMES, OPTION_CASES, first_id, game_of, over, playable, simultaneous
 
-CASES = [(id, {"num_players": n}) for id in flinchenv.list_envs() for n in (2, 3, 4)]
+CASES = playable((id, {"num_players": n}) for id in flinchenv.list_envs() for n in (2, 3, 4))
 CASES += [case for case in FIRST_CASES if case not in CASES] + OPTION_CASES
 CASES += [("flip_it-sequential-v0", {"num_players": 4, "no_guess_cards": "continue", "loser_guess": "discard"})]
 SOME = FIRST_CASES + OPTION_CASES
@@ -324,12 +324,13 @@ def test_illegal_actions_mean_the_same_in_every_api(id, options, policy):
                     for info in (infos[agent], aec.infos[agent]):
                         assert info.get("illegal_action") == (int(sent[1, p]) if wrong else None)
                         told += wrong
-            if aec.terminations["player_0"]:
+            if is_over(aec):
                 final = {k: aec.infos["player_0"][k] for k in ("scores", "winners", "end_reason", "length", "returns")}
                 assert vector.final_info_of(1) == final
                 if number == seed and policy == "forfeit":
                     assert final["end_reason"] == "forfeit"
-                    assert final["winners"] == [p for p in range(len(agents)) if p not in offenders]
+                    mates = {q for p in offenders for q in range(len(agents)) if same_side(options, p, q, len(agents))}
+                    assert final["winners"] == [p for p in range(len(agents)) if p not in mates]
                 break
             assert (vector.state()[1] == aec.state()).all()
             assert not (number == seed and policy == "forfeit")
@@ -400,9 +401,19 @@ def play_rounds(env, seed, rounds):
             env.step(pick(seed, number, env.possible_agents.index(env.agent_selection), mask))
         views = [env.observe(a)["observation"].tobytes() for a in env.possible_agents]
         seen.append((list(env.rewards.values()), views, env.state().tobytes()))
-        if env.terminations["player_0"]:
+        if is_over(env):
             break
     return seen
+
+
+def same_side(options, p, q, num_players):
+    """Whether two seats win and lose together."""
+    return p == q or (options.get("partnership", False) and (p - q) % num_players == num_players // 2)
+
+
+def is_over(env):
+    """Whether an AEC game has ended or been cut."""
+    return env.terminations["player_0"] or env.truncations["player_0"]
 
 
 def halfway(id, options, seed, rounds):
@@ -410,7 +421,7 @@ def halfway(id, options, seed, rounds):
     env = flinchenv.make(id, **options)
     env.reset(seed=seed)
     play_rounds(env, seed, rounds)
-    if env.terminations["player_0"]:
+    if is_over(env):
         return None
     for seat in env._order[: len(env._order) // 2] if simultaneous(id, options) else []:
         mask = env.observe(env.agent_selection)["action_mask"]
@@ -469,7 +480,7 @@ def through_others(id, options, snapshot, seed, together):
                 assert [*other.step(chosen)[1:4]] == [rewards, *flags]
                 assert (other.state() == parallel.state()).all()
         step = vector.step(sent if together else sent[:, 0])
-        ended = bool(step.terminated[2])
+        ended = bool(step.terminated[2] or step.truncated[2])
         assert step.rewards[0].tolist() == step.rewards[2].tolist()
         assert (step.observation[0] == step.observation[2]).all()
         if together:
@@ -497,11 +508,11 @@ def through_gym(id, options, snapshot, seed, aec):
     batch = flinchenv.make(id, "gym_vector", num_envs=2, opponents=Scripted(seed), seat=seat, **options)
     for env, mask_of in ((single, lambda i: i["action_mask"]), (batch, lambda i: i["action_mask"][0])):
         _, info = env.restore(snapshot)
-        ended = bool(np.any(env._batch.terminated))
+        ended = bool(np.any(env._batch.terminated | env._batch.truncated))
         while not ended:
             action = pick(seed, int(env._batch.games[0].steps), seat, mask_of(info))
-            _, _, over, _, info = env.step(action if env is single else np.array([action] * 2))
-            ended = bool(np.any(over))
+            _, _, over, cut, info = env.step(action if env is single else np.array([action] * 2))
+            ended = bool(np.any(over) or np.any(cut))
         assert env._batch.final_info_of(0) == final
 
 
@@ -512,7 +523,7 @@ def test_determinize_draws_the_same_in_every_api(id, options):
         aec = flinchenv.make(id, **options)
         aec.reset(seed=seed)
         play_rounds(aec, seed, 6)
-        if aec.terminations["player_0"]:
+        if is_over(aec):
             continue
         vector = flinchenv.make(id, "vector", num_envs=2, **options)
         vector.restore(aec.snapshot())
@@ -698,5 +709,5 @@ def test_a_batch_shows_where_its_games_stand_after_every_step(id, options):
         assert (env.observation == other.observation).all()
         assert (env.current_player == other.current_player).all()
         step = env.step((rng.random(env.action_mask.shape) * env.action_mask).argmax(-1))
-        ended += int(step.terminated.sum())
+        ended += int((step.terminated | step.truncated).sum())
     assert ended > 0

@@ -92,7 +92,7 @@ def test_what_serves_all_games_names_none():
     }
     files = [p for room in ("core", "envs", "adapters") for p in (ROOT / "flinchenv" / room).glob("*.py")]
     for path in [*files, ROOT / "flinchenv" / "cli.py", ROOT / "flinchenv" / "registration.py"]:
-        found = re.findall("|".join(map(re.escape, words)), path.read_text().lower())
+        found = re.findall("|".join(map(re.escape, words)), path.read_text().lower().replace("flinchenv", ""))
         assert not found, (path, found)
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import flinchenv
 from flinchenv.core.replay import Recorder, Replay, ReplayError, load
-from games import FIRST_CASES, OPTION_CASES, over, simultaneous
+from games import FIRST_CASES, OPTION_CASES, over, playable, simultaneous
 
-CASES = [(id, {"num_players": n}) for id in flinchenv.list_envs() for n in (2, 4)] + FIRST_CASES + OPTION_CASES
+CASES = playable((id, {"num_players": n}) for id in flinchenv.list_envs() for n in (2, 4)) + FIRST_CASES + OPTION_CASES
 TOGETHER = [case for case in FIRST_CASES + OPTION_CASES if simultaneous(*case)]
 
 

@@ -37,7 +37,7 @@ LEFT, RANDOM = range(2)  # call_priority
 TOP, HIDDEN_RANDOM, BOTTOM = range(3)  # penalty_card
 
 
-@helper
+@routine
 def note_offences(s, params, seats, action):
     """What an action of the turn-holder leaves undone (F25, F33), and whether it is a play that no 1-call follows."""
     p = np.int64(s.turn)

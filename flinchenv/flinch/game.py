@@ -133,7 +133,7 @@ GAME = game_dtype(
 # --- The deal ---------------------------------------------------------------------------------------------------------
 
 
-@helper
+@routine
 def deal(s, params, seats):
     """Shuffle all cards and deal Stockpiles and hands (F8-F11); the opening begins with seat 0 (F19)."""
     take_all_cards(s, params)
@@ -210,7 +210,7 @@ def play_forced_actions(s, params, seats, rewards):
         carry_out(s, params, seats, action, rewards)
 
 
-@helper
+@routine
 def carry_out(s, params, seats, action, rewards):
     """One action of one seat, and what follows from it up to the next seat to act."""
     actor = np.int64(s.current_player)

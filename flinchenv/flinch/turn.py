@@ -136,7 +136,7 @@ def is_exposing(s, action):
     return HAND < action <= MAX_RANK and not has(fits, action - HAND)
 
 
-@helper
+@routine
 def play_card(s, params, seats, action):
     """A card goes to the centre; a wild waits for its name first (FA20)."""
     write_history(s, action)
@@ -171,7 +171,7 @@ def source(s, params, seats, action):
     return action - HAND, down
 
 
-@helper
+@routine
 def move_card(s, params, seats, action, rank, down, wild):
     """Take a card from where the action finds it and lay it on its pile."""
     p = np.int64(s.turn)
@@ -211,7 +211,7 @@ def name_wild(s, params, seats, action, rewards):
     after_play(s, params, seats, played, rewards)
 
 
-@helper
+@routine
 def after_play(s, params, seats, action, rewards):
     """The game may be won (F48); else others may call, or the turn goes on."""
     if is_stock_play(action) and find_goal(s, params, seats, np.int64(s.turn)):
@@ -224,14 +224,14 @@ def after_play(s, params, seats, action, rewards):
         go_on_with_turn(s, params, seats, rewards)
 
 
-@helper
+@routine
 def cap_turn(s, params, seats, rewards):
     """A turn of too many actions is cut."""
     if s.turn_actions >= params.max_plays_per_turn:
         cut_game(s, params, seats, MAX_PLAYS, rewards)
 
 
-@helper
+@routine
 def go_on_with_turn(s, params, seats, rewards):
     """The turn goes on; an empty hand is filled (F29)."""
     if s.turn_actions >= params.max_plays_per_turn:
@@ -277,7 +277,7 @@ def answer(s, params, seats, action, rewards):
 # --- The turn's end ---------------------------------------------------------------------------------------------------
 
 
-@helper
+@routine
 def finish_turn(s, params, seats, rewards):
     """The turn ends as announced: the discard is laid down (F30) and others may drop a card (F39)."""
     p = np.int64(s.turn)
@@ -315,7 +315,7 @@ def expose_out_of_turn(s, params, seats):
             write_history(s, q * RANKS + rank)
 
 
-@helper
+@routine
 def end_turn(s, params, seats, rewards):
     """Another turn is over: the game may be at its end or blocked (F40); else the next seat's turn begins."""
     if not close_turn(s, params, seats, rewards):
@@ -334,7 +334,7 @@ def end_turn(s, params, seats, rewards):
         write_history(s, player)
 
 
-@helper
+@routine
 def close_turn(s, params, seats, rewards):
     """Count a finished turn; the game may be dead (FA13) or cut. Whether it goes on."""
     s.turns += 1

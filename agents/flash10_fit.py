@@ -17,7 +17,7 @@ from flinchenv.flash10.game import DRAW, STOP, WAIT
 from flinchenv.flash10.rows import MOUNTAIN, THUNDER
 from flinchenv.flash10.rules import MAX_ROW
 
-from .flash10_table import PolicyAgent, scratch
+from .flash10_table import PolicyAgent, copy_row, scratch
 
 NO_ROOM = -1
 
@@ -90,14 +90,6 @@ def fit_slot(row, params, card):
         if value > best:
             best, chosen = value, slot
     return chosen
-
-
-@helper
-def copy_row(s, p, row):
-    """Write a seat's row into `row`, int64 (10,); it is returned."""
-    for i in range(MAX_ROW):
-        row[i] = s.row[p, i]
-    return row
 
 
 @routine

@@ -13,11 +13,12 @@ from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from flinchenv.core.kernel import helper
 from flinchenv.core.params import refuse
 from flinchenv.core.spec import RUNNING
 from flinchenv.flash10.observe import seen_numbers
 from flinchenv.flash10.rows import NONE
-from flinchenv.flash10.rules import MAX_NUMBERS
+from flinchenv.flash10.rules import MAX_NUMBERS, MAX_ROW
 
 from .agent import ProbabilisticAgent, check_mask
 
@@ -52,6 +53,14 @@ def _compiled_scratch(typingctx, size, dtype):
 scratch = _scratch if config.DISABLE_JIT else intrinsic(prefer_literal=True)(_compiled_scratch)
 
 
+@helper
+def copy_row(s, p, row):
+    """Write a seat's row into `row`, int64 (10,); it is returned."""
+    for i in range(MAX_ROW):
+        row[i] = s.row[p, i]
+    return row
+
+
 class PolicyAgent(ProbabilisticAgent):
     """The agent of a compiled policy that does not roll dice.
 
@@ -80,18 +89,23 @@ class PolicyAgent(ProbabilisticAgent):
         return np.eye(self.setup.num_actions)[self.act(observation, action_mask, view=view)]
 
 
+def bot_kernel(py_func):
+    """Compile a function of the bots that Python calls.
+
+    Not kept on the disk: the cache would not notice an edit of what it calls in other files outside the package.
+    """
+    return py_func if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(py_func)
+
+
 @functools.cache
 def chooser(policy):
-    """A compiled loop that asks the policy in every row for seat 0.
-
-    Not kept on the disk: the cache would not notice an edit of the policy's helpers, which lie outside the package.
-    """
+    """A compiled loop that asks the policy in every row for seat 0."""
 
     def choose(games, rules, seats, mask, actions):
         for i in range(len(games)):
             actions[i] = policy(games[i], rules[0], seats, 0, mask[i], NO_DRAW)
 
-    return choose if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(choose)
+    return bot_kernel(choose)
 
 
 def records(setup, observation, views=None, need_views=False):
@@ -124,6 +138,8 @@ def records(setup, observation, views=None, need_views=False):
     games["held"][:, 0] = np.where(field("holding")[:, 0], field("held"), NONE)
     row = field("row")
     games["row"][:, : row.shape[1]] = row
+    shown = np.concatenate([field("row_thunder"), field("row_flash")], 2)
+    games["marks"][:, : row.shape[1]] = shown @ (1 << np.arange(2 * MAX_ROW))
     if rules.obs_seen:
         seen = np.zeros((rows, MAX_NUMBERS), bool)
         seen[:, : rules.numbers] = field("seen")

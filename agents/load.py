@@ -8,7 +8,9 @@ from flinchenv.core.params import refuse
 from flinchenv.envs.setup import Setup, make_setup
 
 from .checkpoint import SUFFIXES, TUPLES, load_checkpoint, stem_of
+from .flash10_count import CountAgent
 from .flash10_fit import FitAgent
+from .flash10_timing import TimingAgent
 from .flash10_tuples import TupleAgent
 from .flip_it_mix import MixAgent
 from .flip_it_reply import ReplyAgent
@@ -31,10 +33,10 @@ class Family(NamedTuple):
 
 
 FLIP_IT_RULES = {1: MixAgent, 2: ReplyAgent}
-FLASH10_RULES = {1: FitAgent}
+FLASH10_RULES = {1: FitAgent, 2: CountAgent, 3: TimingAgent}
 FAMILIES = {  # game: {the word before the colon: Family}
     "flip_it": {"rule": Family(lambda setup, level: FLIP_IT_RULES[level](setup), range(1, 3), 1)},
-    "flash10": {"rule": Family(lambda setup, level: FLASH10_RULES[level](setup), range(1, 2), 1)},
+    "flash10": {"rule": Family(lambda setup, level: FLASH10_RULES[level](setup), range(1, 4), 1)},
 }
 
 

@@ -6,7 +6,9 @@ Both draw the same cards: `Chance` is the record's generator and its Stack in pl
 
 import collections
 import dataclasses
+import itertools
 import random
+import re
 from unittest.mock import ANY
 
 import numpy as np
@@ -14,10 +16,11 @@ import pytest
 from differential import MOST, Generator, compare, compare_end
 
 import flinchenv
+from flinchenv.core.params import RulesError
 from flinchenv.flinch.rules import CHANCE_UNIT, FlinchRules
 from reference.flinch import OPTIONS, Flinch
 
-GAMES = 400
+GAMES = 120
 PHASES = ("open", "laydown", "play", "name", "challenge", "over")
 DEPTH = 40  # cards of a pile that the observation lists
 
@@ -93,6 +96,9 @@ def draw_rules(rng):
         "shaping_gamma": options["shaping"] == 0,
     }
     options |= {name: default[name] for name, is_unread in unread.items() if is_unread}
+    scarce = rng.random() < 0.3  # a Stack that is soon used up: blocked and dead games
+    if scarce:
+        options |= {"series_per_pack": 1, "n_wild": 0, "num_ranks": rng.choice([5, 7, 9]), "max_turns": 1000}
     needed = players * (options["stock_size"] + options["hand_size"]) + options["hand_size"]
     packs = {"auto": 1 if players <= 4 else 2}.get(options["packs"], options["packs"])
     while packs * (options["num_ranks"] * options["series_per_pack"] + options["n_wild"]) < needed:
@@ -112,6 +118,9 @@ CALLS = (
     "mask_false_stock_calls",
     "reveal_on_false_call",
 )
+
+
+HABITS = ("random", "greedy", "refuser", "racer", "caller")
 
 
 def choose(rng, game, seat, habit):
@@ -234,7 +243,9 @@ def play(rules, rng, counts):
     env = flinchenv.make("flinch-v0", rules=rules)
     env.reset(seed=seed)
     moves, decoded = [], [(None, None)] * rules.num_players
-    habits = [rng.choice(["random", "greedy", "refuser", "racer", "caller"]) for _ in range(rules.num_players)]
+    habits = [rng.choice(HABITS) for _ in range(rules.num_players)]
+    if rng.random() < 0.3:
+        habits = ["refuser"] * rules.num_players
     try:
         compare(env, game, decoded, expected_view)
         returns = np.zeros(rules.num_players)
@@ -244,6 +255,7 @@ def play(rules, rng, counts):
             moves.append((seat, move))
             counts[f"phase: {game.phase}"] += 1
             counts["forced"] += game.forced
+            counts[f"move: {re.sub('[0-9]+', '#', move)}"] += 1
             game.play(seat, move)
             env.step(env.setup.game.parse_action(rules, move))
             returns += compare(env, game, decoded, expected_view)
@@ -255,8 +267,48 @@ def play(rules, rng, counts):
         error.add_note(f"{chosen}\nmoves: {moves}")
         raise
     counts["games"] += 1
+    counts["phase: over"] += 1
     counts[f"end: {game.end_reason}"] += 1
-    counts.update(f"{name}: {getattr(rules, name)}" for name in OPTIONS)
+    counts[f"winners: {len(game.winners)}"] += 1
+    values = [f"{name}={getattr(rules, name)}" for name in (*OPTIONS, "num_players")]
+    values += [f"{name}={getattr(rules, name) > 0}" for name in ("n_wild", "p_expose", "shaping")]
+    counts.update(itertools.combinations(values, 2))
+
+
+PHASE_COUNTS = [*(f"phase: {phase}" for phase in PHASES), "forced"]
+MOVES = ("stock", "hand #", "reserve #", "discard # to #", "discard wild to #", "end turn", "no call", "call stock")
+MOVES += ("call #", "stock down", "hand # down", "reserve # down", "partner stock", "partner reserve #", "hand wild")
+MOVES += ("partner stock down", "partner reserve # down")
+BRANCHES = [
+    *[f"move: {move}" for move in MOVES],
+    *[f"end: {end}" for end in ("goal", "dead", "max_turns", "max_plays_per_turn")],
+    *[f"winners: {k}" for k in (0, 1, 2)],
+]
+
+
+def pairs_that_exist():
+    """Every pair of option values that the rules allow together."""
+    fields = {**OPTIONS, "num_players": range(2, 9)} | dict.fromkeys(("n_wild", "p_expose", "shaping"), (False, True))
+    numbers = {"n_wild": {False: 0, True: 9}, "p_expose": {False: 0.0, True: 0.5}, "shaping": {False: 0.0, True: 0.5}}
+    needs = {name: {"duty_mode": "challenge"} for name in CALLS} | {
+        "eights_removal": {"center": "eights"},
+        "starter_duty": {"center": "both_ends"},
+        "offturn_exposure_discard": {"p_expose": 0.5},
+        "partnership": {"num_players": 4},
+    }
+    defaults = {f.name: f.default for f in dataclasses.fields(FlinchRules)}
+    for (a, x_values), (b, y_values) in itertools.combinations(fields.items(), 2):
+        for x, y in itertools.product(x_values, y_values):
+            chosen = {a: numbers.get(a, {}).get(x, x), b: numbers.get(b, {}).get(y, y)}
+            helped = {}
+            for name, value in chosen.items():
+                if value != defaults[name]:
+                    helped |= needs.get(name, {})
+            try:
+                FlinchRules(**{"packs": 2, "series_per_pack": 10, **helped, **chosen})
+            except RulesError:
+                continue
+            yield f"{a}={x}", f"{b}={y}"
 
 
 def test_both_play_the_same_games():
@@ -264,3 +316,16 @@ def test_both_play_the_same_games():
     for k in range(GAMES):
         play_game(k, counts)
     assert counts["games"] == GAMES
+    missed = [branch for branch in BRANCHES if not counts[branch]]
+    assert not missed, missed
+
+
+@pytest.mark.slow
+def test_both_play_the_same_games_for_long():
+    counts = collections.Counter()
+    for k in range(GAMES, GAMES + 2000):
+        play_game(k, counts)
+    missed = {phase: counts[phase] for phase in PHASE_COUNTS if counts[phase] < 1000}
+    missed |= {branch: counts[branch] for branch in BRANCHES if counts[branch] < 20}
+    missed |= {pair: counts[pair] for pair in pairs_that_exist() if counts[pair] == 0}
+    assert not missed, missed

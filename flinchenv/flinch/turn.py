@@ -329,7 +329,7 @@ def end_turn(s, params, seats, rewards):
         player = blocked
         s.idle_turns = 0
     begin_turn(s, params, seats, player, rewards)
-    s.forced = blocked == player
+    s.forced = blocked == player and s.end_reason == RUNNING
     if s.forced:
         write_history(s, player)
 

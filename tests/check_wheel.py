@@ -32,9 +32,10 @@ for id in flinchenv.list_envs():
     for _ in range(20):
         info = batch.step(info["action_mask"].argmax(1))[-1]
     load("rule", id)
-from flinchenv import flash10_v0, flip_it_v0
+from flinchenv import flash10_v0, flinch_v0, flip_it_v0
 assert flash10_v0.parallel_env(num_players=1).metadata["name"] == "flash10-v0"
 assert flip_it_v0.parallel_env().metadata["name"] == "flip_it-v0"
+assert flinch_v0.env().metadata["name"] == "flinch-v0"
 """
 
 
@@ -77,9 +78,9 @@ def main():
         command = folder / "venv" / "bin" / "flinchenv"
         run(command, "list", stdout=subprocess.DEVNULL, **options)
         for word in ("rules", "layout", "demo"):
-            for id in ("flip_it-tiny-v0", "flash10-tiny-v0"):
+            for id in ("flinch-tiny-v0", "flip_it-tiny-v0", "flash10-tiny-v0"):
                 run(command, word, id, stdout=subprocess.DEVNULL, **options)
-        for id in ("flip_it-hand-v0", "flash10-round-v0"):
+        for id in ("flinch-tiny-v0", "flip_it-hand-v0", "flash10-round-v0"):
             run(command, "tournament", id, "random", "rule", "--games", "100", "--json", **options)
         refused = subprocess.run(
             [command, "train", "flip_it-v0"], capture_output=True, text=True, check=False, **options

@@ -105,7 +105,7 @@ try:
         def save_overload(self, sig, data):
             try:
                 super().save_overload(sig, data)
-            except OSError:
+            except (OSError, ReferenceError):  # no room, or a signature names a compiled policy that is gone
                 self.disable()
 
     _KernelCache: type | None = _Cache

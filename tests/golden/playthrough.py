@@ -44,7 +44,26 @@ CASES |= {
     ),
     "flash10-tiny-v0 alone": ("flash10-tiny-v0", {"num_players": 1, "last_card_stop": True, **LONG}),
 }
-TABLES = ("flash10",)  # games whose choices say little without the table they meet
+CASES |= {
+    "flinch-v0 4 players full recall": ("flinch-v0", {"num_players": 4, "obs_reserve": "full", "shaping": 0.5}),
+    "flinch-v0 3 players scarce": (
+        "flinch-v0",
+        {"num_players": 3, "num_ranks": 5, "series_per_pack": 4, "stock_size": 2, "hand_size": 3},
+    ),
+    "flinch-challenge-v0 3 players every action": (
+        "flinch-challenge-v0",
+        {"num_players": 3, "challenge_window": "every_action", "penalty_card": "bottom", "stock_size": 4},
+    ),
+    "flinch-partnership-v0 wilds both ends": (
+        "flinch-partnership-v0",
+        {"center": "both_ends", "n_wild": 9, "opening": "sequential", "first_laydown": "free", "stock_size": 3},
+    ),
+    "flinch-eights-v0 on 15 honour": (
+        "flinch-eights-v0",
+        {"eights_removal": "on_15", "duty_mode": "honour", "recycle": "immediate", "reward": "stock_margin"},
+    ),
+}
+TABLES = ("flash10", "flinch")  # games whose choices say little without the table they meet
 SEED, MAX_LINES = 2026, 320
 
 
@@ -80,7 +99,8 @@ def playthrough(name):
         if all(env.terminations.values()):
             final = setup.final_info(env._games[0])
             lines.append(f"end: {final['end_reason']}, scores {final['scores']}, winners {final['winners']}")
-        if all(env.terminations.values()) or (tables and env._games[0].steps > steps):
+        moved_on = env._games[0].steps > steps and (setup.simultaneous or env.agent_selection != agent)
+        if all(env.terminations.values()) or (tables and moved_on):
             lines.append(setup.game.render_text(env._games[0], setup.rules))
     return "\n".join(lines) + "\n"
 

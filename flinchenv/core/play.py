@@ -107,21 +107,21 @@ def loops(game):
     def play_round(s, params, seats, max_steps, rewards):
         """Carry out the pending choices, or the forfeit among them, and cut the game at max_steps (0: no cap).
 
-        Returns whether anything was paid.
+        Returns whether anything may have been paid.
         """
+        paid = True
         if has_offence(s, seats):
             forfeit(s, params, seats, rewards)
         else:
-            apply_actions(s, params, seats, rewards)
+            paid = apply_actions(s, params, seats, rewards)
         s.steps += 1
         if s.end_reason == RUNNING and max_steps > 0 and s.steps >= max_steps:
             s.end_reason = MAX_STEPS
             s.truncated = 1
             settle(s, params, seats, rewards)
-        paid = False
+            paid = True
         for p in range(len(seats)):
             s.pending[p] = UNSET
-            paid |= rewards[p] != 0
         if paid:  # seldom, and adding zeros would cost a tenth of a round
             for p in range(len(seats)):
                 s.returns[p] += rewards[p]

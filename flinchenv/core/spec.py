@@ -29,7 +29,8 @@ class GameSpec(NamedTuple):
         fill_action_mask(s, params, seats, player, mask): int8 (A,) overwritten, while the game runs.
         masks_change(s, params, seats) -> bool: whether the last round may have changed a mask; where it has not, the
             vector API does not write the masks again.
-        apply_actions(s, params, seats, rewards): carry out `s.pending`; adds to float32 (P,) `rewards`.
+        apply_actions(s, params, seats, rewards) -> bool: carry out `s.pending`; adds to float32 (P,) `rewards`. Whether
+            it may have paid anything.
         same_side(params, seats, p, q) -> bool: whether seats p and q win and lose together; without teams p == q.
         settle(s, params, seats, rewards): pay what the rules owe when the loops end the game, by a forfeit or by
             max_steps; adds to `rewards`.

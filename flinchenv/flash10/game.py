@@ -275,7 +275,10 @@ def masks_change(s, params, seats):
 
 @helper
 def apply_actions(s, params, seats, rewards):
-    """Carry out the choices in `s.pending`, then go on to the next tick that asks somebody, or to the next deal."""
+    """Carry out the choices in `s.pending`, then go on to the next tick that asks somebody, or to the next deal.
+
+    Returns whether the round has ended.
+    """
     if s.phase == RUN:
         resolve_tick(s, params, seats)
         if s.phase == RUN:
@@ -287,6 +290,7 @@ def apply_actions(s, params, seats, rewards):
     if over:
         finish_round(s, params, seats, rewards)
     ask(s, params, seats)
+    return over
 
 
 @helper

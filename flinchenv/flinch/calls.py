@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..core.bits import has
+from ..core.bits import has, natural
 from ..core.kernel import helper, routine
 from ..core.rng import random_below
 from .cards import (
@@ -40,7 +40,7 @@ TOP, HIDDEN_RANDOM, BOTTOM = range(3)  # penalty_card
 @routine
 def note_offences(s, params, seats, action):
     """What an action of the turn-holder leaves undone (F25, F33), and whether it is a play that no 1-call follows."""
-    p = np.int64(s.turn)
+    p = natural(s.turn)
     own = action in (STOCK, DOWN)
     mates = action in (MATE, MATE_DOWN)
     rank = hand_rank(action)
@@ -68,7 +68,7 @@ def may_be_played(s, p):
 @helper
 def starter_guilt(s, params):
     """F35: a starter is kept back in the hand; within a turn only after a play that is none of those due."""
-    return hand_is_tested(s) and holds(s, np.int64(s.turn), np.int64(params.duty_starters))
+    return hand_is_tested(s) and holds(s, natural(s.turn), np.int64(params.duty_starters))
 
 
 @helper
@@ -85,7 +85,7 @@ def open_window(s, params, seats, ending):
     s.polls = 0
     for k in range(1, len(seats)):
         q = (s.turn + k) % len(seats)
-        if not (params.partnership and q == mate(seats, np.int64(s.turn))):
+        if not (params.partnership and q == mate(seats, natural(s.turn))):
             s.poll_order[s.polls] = q
             s.polls += 1
     if params.call_priority == RANDOM:
@@ -105,7 +105,7 @@ def is_right(s, params, action):
 @routine
 def settle_call(s, params, seats, right, action):
     """Move the penalty card (F34, F35) and note what the call has told."""
-    offender, caller = np.int64(s.turn), np.int64(s.current_player)
+    offender, caller = natural(s.turn), natural(s.current_player)
     if action != CALL_STOCK:
         if right:
             s.holds_starter |= 1 << offender
@@ -135,7 +135,7 @@ def move_penalty(s, params, seats, giver, taker):
     left = np.int64(s.stock_left[giver])
     if left == 0:
         return
-    own, mates = s.stock[s.turn], s.stock[mate(seats, np.int64(s.turn))]
+    own, mates = s.stock[s.turn], s.stock[mate(seats, natural(s.turn))]
     if params.penalty_card == TOP or left == 1:
         card = pop_stock(s, giver) | KNOWN
     elif params.penalty_card == BOTTOM:
@@ -146,7 +146,7 @@ def move_penalty(s, params, seats, giver, taker):
     put_under_stock(s, taker, card)
     # A card passed over counts only while it is the top.
     s.skipped_own &= s.stock[s.turn] == own
-    s.skipped_mate &= s.stock[mate(seats, np.int64(s.turn))] == mates
+    s.skipped_mate &= s.stock[mate(seats, natural(s.turn))] == mates
 
 
 @helper

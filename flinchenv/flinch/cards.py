@@ -6,10 +6,10 @@ shuffling it before. Stockpiles and Reserve Piles are linked lists of nodes, so 
 
 import numpy as np
 
-from ..core.bits import first_bit, has, natural
+from ..core.bits import clipped, first_bit, has, natural
 from ..core.kernel import helper, routine
 from ..core.rng import GAMMA, HALF, random_below
-from .rules import MAX_PACKS, MAX_RANK, MAX_SERIES, MAX_WILDS
+from .rules import MAX_PACKS, MAX_RANK, MAX_RESERVES, MAX_SERIES, MAX_WILDS
 
 WILD = 0
 RANKS = MAX_RANK + 1  # and the wild
@@ -19,6 +19,13 @@ KNOWN = 32  # added to the rank of a Stockpile card that is public although it i
 MAX_CARDS = MAX_PACKS * (MAX_RANK * MAX_SERIES + MAX_WILDS)
 
 LAZY, EAGER, IMMEDIATE = range(3)  # recycle, in the order of rules.py
+
+# Places of a seat's entries in `s.shown`, what observations say of it: lanes of 16 bits with the top card's rank as
+# one bit, Reserve Piles first; then bytes with counts.
+STOCK_LANE = MAX_RESERVES
+COUNTS = 2  # the word of the counts
+STOCK_BYTE, HAND_BYTE, RESERVE_BYTE = 0, 1, 2
+LANE, BYTE, ONE = np.uint64(0xFFFF), np.uint64(0xFF), np.uint64(1)
 
 
 # --- The Stack --------------------------------------------------------------------------------------------------------
@@ -103,6 +110,7 @@ def take_into_hand(s, p, rank):
     s.hand[p, rank] += 1
     s.hand_set[p] |= 1 << rank
     s.hand_cards[p] += 1
+    s.shown[p, COUNTS] += ONE << np.uint64(8 * HAND_BYTE)
     remember_own(s, p, rank)
 
 
@@ -112,6 +120,7 @@ def leave_hand(s, p, rank):
     s.hand[p, rank] -= 1
     s.hand_set[p] &= ~((s.hand[p, rank] == 0) << rank)
     s.hand_cards[p] -= 1
+    s.shown[p, COUNTS] -= ONE << np.uint64(8 * HAND_BYTE)
     if s.any_known:
         forget_shown(s, p, rank)
 
@@ -160,11 +169,11 @@ def write_history(s, word):
 @helper
 def new_node(s, card, below):
     """A node for a card that lies on the node `below`."""
-    node = np.int64(s.freed)
-    if node != NONE:
+    node = natural(s.fresh)
+    if s.freed != NONE:
+        node = natural(s.freed)
         s.freed = s.below[node]
     else:
-        node = np.int64(s.fresh)
         s.fresh += 1
     s.card[node] = card
     s.below[node] = below
@@ -178,6 +187,20 @@ def free_node(s, node):
     s.below[node] = s.freed
     s.freed = node
     return below
+
+
+@helper
+def show_top(s, p, lane, rank):
+    """Note for observations which card lies on top."""
+    word, shift = lane // 4, np.uint64(16 * (lane % 4))
+    s.shown[p, word] = s.shown[p, word] & ~(LANE << shift) | (ONE << np.uint64(rank) & LANE) << shift
+
+
+@helper
+def show_count(s, p, place, count):
+    """Note for observations how many cards there are."""
+    shift = np.uint64(8 * place)
+    s.shown[p, COUNTS] = s.shown[p, COUNTS] & ~(BYTE << shift) | np.uint64(clipped(count)) << shift
 
 
 @helper
@@ -200,14 +223,16 @@ def turn_up(s, p, left):
     s.stock_left[p] = left
     s.scores[p] = -left
     top = np.int64(s.stock[p])
-    s.stock_rank[p] = EMPTY if top == NONE else rank_of(s.card[top])
+    s.stock_rank[p] = EMPTY if top == NONE else rank_of(s.card[natural(top)])
+    show_top(s, p, STOCK_LANE, s.stock_rank[p])
+    show_count(s, p, STOCK_BYTE, left)
 
 
 @helper
 def pop_stock(s, p):
     """Take the top card of a Stockpile and turn up the next; its rank."""
     rank = np.int64(s.stock_rank[p])
-    s.stock[p] = free_node(s, np.int64(s.stock[p]))
+    s.stock[p] = free_node(s, natural(s.stock[p]))
     turn_up(s, p, s.stock_left[p] - 1)
     return rank
 
@@ -247,10 +272,12 @@ def pull_from_stock(s, p, k):
 def pop_reserve(s, p, slot):
     """Take the top card of a Reserve Pile (F14); its rank."""
     rank = np.int64(s.top[p, slot])
-    node = free_node(s, np.int64(s.pile[p, slot]))
+    node = free_node(s, natural(s.pile[p, slot]))
     s.pile[p, slot] = node
     s.pile_cards[p, slot] -= 1
-    s.top[p, slot] = EMPTY if node == NONE else s.card[node]
+    s.top[p, slot] = EMPTY if node == NONE else s.card[natural(node)]
+    show_top(s, p, slot, s.top[p, slot])
+    show_count(s, p, RESERVE_BYTE + slot, s.pile_cards[p, slot])
     return rank
 
 
@@ -260,6 +287,8 @@ def push_reserve(s, p, slot, rank):
     s.pile[p, slot] = new_node(s, rank, np.int64(s.pile[p, slot]))
     s.pile_cards[p, slot] += 1
     s.top[p, slot] = rank
+    show_top(s, p, slot, rank)
+    show_count(s, p, RESERVE_BYTE + slot, s.pile_cards[p, slot])
 
 
 @helper

@@ -61,7 +61,7 @@ def is_dead(s, params, seats):
 
 
 @routine
-def meet_dead_end(s, params, seats, rewards):
+def meet_dead_end(s, params, seats):
     """FA13: a draw, a win of the fewest Stockpile cards, or a new Stack of all Reserve Piles."""
     if not find_empty_sides(s, params, seats):  # an empty Stockpile of FA22 wins
         if params.deadlock == RESHUFFLE_RESERVES and reserves_into_stack(s, params, seats) > 0:
@@ -74,26 +74,30 @@ def meet_dead_end(s, params, seats, rewards):
                 fewest = min(fewest, side_left(s, params, seats, p))
             for p in range(len(seats)):
                 s.winners[p] = side_left(s, params, seats, p) == fewest
-    end_game(s, params, seats, DEAD, rewards)
+    end_game(s, DEAD)
+
+
+@helper
+def end_game(s, reason):
+    """The game is over; what it pays is paid once the action has been carried out."""
+    s.end_reason = reason
+
+
+@helper
+def cut_game(s, reason):
+    """A cap of the rules truncates the game."""
+    s.end_reason = reason
+    s.truncated = 1
 
 
 @routine
-def end_game(s, params, seats, reason, rewards):
-    """The game is over: pay places or Stockpile cards (1.3 Reward)."""
-    s.end_reason = reason
+def pay_end(s, params, seats, rewards):
+    """Pay a finished game: places among the sides that won, and what is owed at any end (1.3 Reward)."""
     winners = 0
     for p in range(len(seats)):
         winners += s.winners[p]
     if params.reward == WIN and winners > 0:
         pay_places(s.winners, seats, num_sides(params, seats), rewards)
-    settle(s, params, seats, rewards)
-
-
-@routine
-def cut_game(s, params, seats, reason, rewards):
-    """A cap of the rules truncates the game."""
-    s.end_reason = reason
-    s.truncated = 1
     settle(s, params, seats, rewards)
 
 

@@ -7,7 +7,7 @@ center.py, calls in calls.py.
 
 import numpy as np
 
-from ..core.bits import has
+from ..core.bits import has, natural
 from ..core.kernel import helper, routine
 from ..core.spec import RUNNING, game_dtype
 from .calls import note_offences
@@ -28,7 +28,7 @@ from .cards import (
     write_history,
 )
 from .center import ARM, MAX_PILES, clear_center
-from .ending import GOAL, end_game, find_goal, is_dead, meet_dead_end, pay_shaping, potential, side_left
+from .ending import GOAL, end_game, find_goal, is_dead, meet_dead_end, pay_end, pay_shaping, potential, side_left
 from .moves import (
     ENCYCLOPEDIA,
     END_TURN,
@@ -64,32 +64,29 @@ GAME = game_dtype(
     [
         ("history", np.uint64),  # a running hash of all that everybody has seen
         ("private", np.uint64, (MAX_PLAYERS,)),  # and of what one seat alone has seen
-        ("phase", np.int32),
-        ("turn", np.int32),  # whose turn it is; current_player is asked
         ("turns", np.int32),  # finished turns
-        ("opened", np.int32),  # a starter has been played to the centre
-        ("forced", np.int32),  # the turn-holder must play a card (F40)
-        ("passes", np.int32),  # seats that have passed, or turned up, in this round of the opening
-        ("laid", np.int32),  # the set of seats that have laid a hand down before
         ("turn_actions", np.int32),
         ("idle_turns", np.int32),  # turns without a centre play, in a row
-        ("played", np.int32),  # a card has been played to the centre in this turn
+        ("phase", np.int8),
+        ("turn", np.int8),  # whose turn it is; current_player is asked
+        ("opened", np.int8),  # a starter has been played to the centre
+        ("forced", np.int8),  # the turn-holder must play a card (F40)
+        ("played", np.int8),  # a card has been played to the centre in this turn
         # what calls are about, of the running turn
-        ("nonstock", np.int32),  # an action that was no Stockpile play has been taken
-        ("skipped_own", np.int32),  # a playable Stockpile card, still the top, has been passed over
-        ("skipped_mate", np.int32),  # the same of the partner's
-        ("plain", np.int32),  # the last action was neither a Stockpile play nor a starter's
-        ("excused", np.int32),  # the turn is passed for a card shown out of turn (F39)
-        ("announced", np.int32),  # the discard that a window keeps waiting, or NONE
-        ("ending", np.int32),  # the window is at the turn's end
-        ("polls", np.int32),
-        ("polled", np.int32),
-        ("poll_order", np.int32, (MAX_PLAYERS,)),
-        ("naming", np.int32),  # in NAME: the action that plays the wild
+        ("nonstock", np.int8),  # an action that was no Stockpile play has been taken
+        ("skipped_own", np.int8),  # a playable Stockpile card, still the top, has been passed over
+        ("skipped_mate", np.int8),  # the same of the partner's
+        ("plain", np.int8),  # the last action was neither a Stockpile play nor a starter's
+        ("excused", np.int8),  # the turn is passed for a card shown out of turn (F39)
+        ("ending", np.int8),  # the window is at the turn's end
+        ("polls", np.int8),
+        ("polled", np.int8),
+        ("any_known", np.int8),  # some hand card has been shown
+        ("announced", np.int16),  # the discard that a window keeps waiting, or NONE
+        ("naming", np.int16),  # in NAME: the action that plays the wild
         # the Stack
         ("left", np.int32),
         ("removed_piles", np.int32),  # complete piles that wait to be recycled
-        ("removed", np.int32, (RANKS,)),  # their cards by rank
         # the centre
         ("playable_up", np.int32),  # the set of ranks that fit by up ids
         ("playable_down", np.int32),
@@ -97,30 +94,35 @@ GAME = game_dtype(
         ("down_tops", np.int32),
         ("ups", np.int8, (RANKS,)),  # ascending piles by top
         ("downs", np.int8, (RANKS,)),
-        ("eights", np.int8, (ARM, ARM)),  # F42: piles by how far their high and low ends are from the middle
         # hands, and what is public of them
-        ("hand_set", np.int32, (MAX_PLAYERS,)),  # the set of ranks in hand
-        ("hand_cards", np.int32, (MAX_PLAYERS,)),
-        ("hand", np.int8, (MAX_PLAYERS, RANKS)),  # cards by rank
-        ("any_known", np.int32),  # some hand card has been shown
-        ("known", np.int8, (MAX_PLAYERS, RANKS)),  # cards that all know to be in hand, by rank
-        ("exposed", np.int8, (MAX_PLAYERS, RANKS)),  # those of them that were shown by mistake (F38, F39)
-        ("due", np.int32, (MAX_PLAYERS,)),  # the rank shown out of turn, to be played first (F39), or NONE
         ("starter_free", np.int32),  # the set of seats proved to hold no starter
         ("holds_starter", np.int32),  # and of those proved to hold one
+        ("hand_set", np.int32, (MAX_PLAYERS,)),  # the set of ranks in hand
+        ("hand_cards", np.int8, (MAX_PLAYERS,)),
         # Stockpiles and Reserve Piles
-        ("stock_left", np.int32, (MAX_PLAYERS,)),
-        ("stock_rank", np.int32, (MAX_PLAYERS,)),  # the top card, or EMPTY
-        ("stock", np.int32, (MAX_PLAYERS,)),  # its node
+        ("stock_rank", np.int8, (MAX_PLAYERS,)),  # the top card, or EMPTY
+        ("stock_left", np.int16, (MAX_PLAYERS,)),
+        ("stock", np.int16, (MAX_PLAYERS,)),  # the top card's node
+        ("shown", np.uint64, (MAX_PLAYERS, 3)),  # tops and counts of each seat as observations show them (cards.py)
         ("top", np.int8, (MAX_PLAYERS, MAX_RESERVES)),  # the Reserve Piles' top cards, or EMPTY
         ("pile_cards", np.int16, (MAX_PLAYERS, MAX_RESERVES)),
-        ("pile", np.int16, (MAX_PLAYERS, MAX_RESERVES)),  # their nodes
-        ("last_left", np.int32, (MAX_PLAYERS,)),  # the side's Stockpile cards after the seat's last action, for shaping
-        ("fresh", np.int32),  # nodes never used begin here
-        ("freed", np.int32),  # the first node given back
-        ("below", np.int16, (MAX_CARDS,)),
+        ("pile", np.int16, (MAX_PLAYERS, MAX_RESERVES)),  # the top cards' nodes
+        ("fresh", np.int16),  # nodes never used begin here
+        ("freed", np.int16),  # the first node given back
+        ("hand", np.int8, (MAX_PLAYERS, RANKS)),  # cards by rank
         ("card", np.int8, (MAX_CARDS,)),
         ("deck", np.int8, (MAX_CARDS,)),  # the first `left` are the Stack, in no order
+        ("below", np.int16, (MAX_CARDS,)),
+        # what is seldom needed
+        ("removed", np.int16, (RANKS,)),  # cards that wait to be recycled, by rank
+        ("passes", np.int32),  # seats that have passed, or turned up, in this round of the opening
+        ("laid", np.int32),  # the set of seats that have laid a hand down before
+        ("poll_order", np.int8, (MAX_PLAYERS,)),
+        ("due", np.int8, (MAX_PLAYERS,)),  # the rank shown out of turn, to be played first (F39), or NONE
+        ("known", np.int8, (MAX_PLAYERS, RANKS)),  # cards that all know to be in hand, by rank
+        ("exposed", np.int8, (MAX_PLAYERS, RANKS)),  # those of them that were shown by mistake (F38, F39)
+        ("last_left", np.int16, (MAX_PLAYERS,)),  # the side's Stockpile cards after the seat's last action, for shaping
+        ("eights", np.int8, (ARM, ARM)),  # F42: piles by how far their high and low ends are from the middle
         # with wilds, the open piles in the order in which they were started
         ("num_piles", np.int32),
         ("pile_low", np.int8, (MAX_PILES + 1,)),
@@ -153,6 +155,7 @@ def deal(s, params, seats):
     s.top[:] = EMPTY
     s.pile[:] = NONE
     s.pile_cards[:] = 0
+    s.shown[:] = np.uint64(0)
     s.announced = NONE
     s.naming = NONE
     s.polls = 0
@@ -194,10 +197,14 @@ def masks_change(s, params, seats):
 
 @helper
 def apply_actions(s, params, seats, rewards):
-    """Carry out the action of the seat to act, and under `auto_forced` those that leave no choice (1.3)."""
+    """Carry out the action of the seat to act, and under `auto_forced` those that leave no choice (1.3).
+
+    Returns whether it may have paid anything.
+    """
     carry_out(s, params, seats, np.int64(s.pending[s.current_player]), rewards)
     if params.auto_forced:
         play_forced_actions(s, params, seats, rewards)
+    return s.end_reason != RUNNING or params.shaping_weight > 0
 
 
 @routine
@@ -213,80 +220,82 @@ def play_forced_actions(s, params, seats, rewards):
 @routine
 def carry_out(s, params, seats, action, rewards):
     """One action of one seat, and what follows from it up to the next seat to act."""
-    actor = np.int64(s.current_player)
+    actor = natural(s.current_player)
     s.length += 1
     if s.phase == PLAY:
-        act_in_turn(s, params, seats, action, rewards)
+        act_in_turn(s, params, seats, action)
     else:
-        act_elsewhere(s, params, seats, action, rewards)
-    if params.shaping_weight > 0 and s.end_reason == RUNNING:
+        act_elsewhere(s, params, seats, action)
+    if s.end_reason != RUNNING:
+        pay_end(s, params, seats, rewards)
+    elif params.shaping_weight > 0:
         pay_shaping(s, params, seats, actor, -potential(s, params, seats, actor), rewards)
 
 
 @routine
-def act_elsewhere(s, params, seats, action, rewards):
+def act_elsewhere(s, params, seats, action):
     """An action in OPEN, LAYDOWN, NAME or CHALLENGE."""
     if s.phase == OPEN:
         if action == END_TURN:
             write_history(s, action)
-            pass_opening(s, params, seats, rewards)
+            pass_opening(s, params, seats)
         else:
-            open_center(s, params, seats, action, rewards)
+            open_center(s, params, seats, action)
     elif s.phase == LAYDOWN:
         write_history(s, action)
-        lay_down_card(s, params, seats, action, rewards)
+        lay_down_card(s, params, seats, action)
     elif s.phase == NAME:
-        name_wild(s, params, seats, action, rewards)
+        name_wild(s, params, seats, action)
     else:
-        answer(s, params, seats, action, rewards)
+        answer(s, params, seats, action)
 
 
 # --- The opening (FA5-FA8) --------------------------------------------------------------------------------------------
 
 
 @routine
-def open_center(s, params, seats, action, rewards):
+def open_center(s, params, seats, action):
     """A starter goes to the centre (F20-F22); but in "encyclopedia" the ordinary first turn begins with it."""
     s.turn_actions += 1
     note_offences(s, params, seats, action)
     if params.opening != ENCYCLOPEDIA:
         s.phase = PLAY
     play_card(s, params, seats, action)
-    if is_stock_play(action) and find_goal(s, params, seats, np.int64(s.turn)):
-        end_game(s, params, seats, GOAL, rewards)
+    if is_stock_play(action) and find_goal(s, params, seats, natural(s.turn)):
+        end_game(s, GOAL)
     elif s.phase == PLAY:
-        go_on_with_turn(s, params, seats, rewards)
+        go_on_with_turn(s, params, seats)
     else:
-        cap_turn(s, params, seats, rewards)
+        cap_turn(s, params)
 
 
 @routine
-def pass_opening(s, params, seats, rewards):
+def pass_opening(s, params, seats):
     """A seat without a starter passes; when all have, or in "sequential" at once, hands are laid down (F23)."""
-    p = np.int64(s.turn)
+    p = natural(s.turn)
     n = len(seats)
     s.passes += 1
     if params.opening != ENCYCLOPEDIA:
         s.starter_free |= 1 << p
     if params.opening == SEQUENTIAL:
-        start_laydown(s, params, seats, p, p, rewards)
+        start_laydown(s, params, seats, p, p)
         return
     dead = is_dead(s, params, seats)
-    if not close_turn(s, params, seats, rewards):
+    if not close_turn(s, params, seats):
         return
     if dead:
-        open_again(s, params, seats, 0, rewards)
+        open_again(s, params, seats, 0)
     elif s.passes < n:
         set_turn(s, (p + 1) % n)
     elif params.opening == ENCYCLOPEDIA:
         s.phase = PLAY
-        begin_turn(s, params, seats, 0, rewards)
+        begin_turn(s, params, seats, 0)
     else:
-        start_laydown(s, params, seats, 0, n - 1, rewards)
+        start_laydown(s, params, seats, 0, n - 1)
 
 
 @routine
-def start_laydown(s, params, seats, first, last, rewards):
+def start_laydown(s, params, seats, first, last):
     """Seats first..last lay their hands down (FA6), by themselves the first time under "spread"."""
     s.phase = LAYDOWN
     for p in range(first, last + 1):
@@ -295,23 +304,23 @@ def start_laydown(s, params, seats, first, last, rewards):
             lay_down_spread(s, p)
         s.laid |= 1 << p
     s.current_player = first
-    go_on_with_laydown(s, params, seats, last, rewards)
+    go_on_with_laydown(s, params, seats, last)
 
 
 @routine
-def lay_down_card(s, params, seats, action, rewards):
+def lay_down_card(s, params, seats, action):
     """One card of a hand laid down."""
-    p = np.int64(s.current_player)
+    p = natural(s.current_player)
     leave_hand(s, p, discard_rank(action))
     push_reserve(s, p, discard_slot(action), discard_rank(action))
     last = p if params.opening == SEQUENTIAL else len(seats) - 1
-    go_on_with_laydown(s, params, seats, last, rewards)
+    go_on_with_laydown(s, params, seats, last)
 
 
 @routine
-def go_on_with_laydown(s, params, seats, last, rewards):
+def go_on_with_laydown(s, params, seats, last):
     """Ask the next seat that still has cards; when there is none, new hands are drawn (FA6-FA8)."""
-    p = np.int64(s.current_player)
+    p = natural(s.current_player)
     while p < last and s.hand_cards[p] == 0:
         p += 1
     s.current_player = p
@@ -322,24 +331,24 @@ def go_on_with_laydown(s, params, seats, last, rewards):
     if params.opening == SEQUENTIAL:
         fill_hand(s, params, p)
         dead = is_dead(s, params, seats)
-        if close_turn(s, params, seats, rewards):
-            open_again(s, params, seats, 0 if dead else (p + 1) % len(seats), rewards)
+        if close_turn(s, params, seats):
+            open_again(s, params, seats, 0 if dead else (p + 1) % len(seats))
     else:
         redraw(s, params, seats)
-        open_again(s, params, seats, 0, rewards)
+        open_again(s, params, seats, 0)
 
 
 @routine
-def open_again(s, params, seats, p, rewards):
+def open_again(s, params, seats, p):
     """The opening goes on with seat p; when no hand could be drawn it is over (FA8)."""
     s.passes = 0
     set_turn(s, p)
     if not has_hands(s, seats):
         if is_dead(s, params, seats):
-            meet_dead_end(s, params, seats, rewards)
+            meet_dead_end(s, params, seats)
             set_turn(s, 0)
         else:
-            begin_turn(s, params, seats, 0, rewards)
+            begin_turn(s, params, seats, 0)
 
 
 @helper

@@ -6,7 +6,7 @@ the Stack's order, a discard that is only announced, and who will be asked next 
 
 import numpy as np
 
-from ..core.bits import count_bits, has, nth_bit
+from ..core.bits import count_bits, has, natural, nth_bit
 from ..core.kernel import helper, routine
 from ..core.rng import random_below
 from .calls import RANDOM
@@ -91,7 +91,7 @@ def deal_hands(s, params, seats, player):
         if p != player and has(s.holds_starter, p):
             fits &= holds(s, p, starters)
     if s.phase == CHALLENGE and s.turn != player and is_discard(s.announced):
-        fits &= holds(s, np.int64(s.turn), ~starters)
+        fits &= holds(s, natural(s.turn), ~starters)
     return fits
 
 
@@ -110,7 +110,7 @@ def draw_other(s, ranks):
 @routine
 def redraw_window(s, params, seats, player):
     """An announced discard is any legal one of its seat; the order of those not yet asked is any."""
-    p = np.int64(s.turn)
+    p = natural(s.turn)
     if p != player and is_discard(s.announced):
         ranks = np.int64(s.hand_set[p]) & ~np.int64(params.duty_starters)
         slots = discard_slots(s, params, p)

@@ -11,7 +11,7 @@ every one of these places. In the set of plays all ids but discards follow each 
 
 import numpy as np
 
-from ..core.bits import count_bits, nth_bit, put_bits, put_pairs
+from ..core.bits import count_bits, natural, nth_bit, put_bits, put_pairs
 from ..core.kernel import helper, routine
 from ..core.rng import GAMMA, HALF, LOW, mix, scale_down
 from .cards import NONE, WILD, can_play, discard_slots, laydown_slots
@@ -162,7 +162,7 @@ def legal(s, params, seats):
 @routine
 def legal_in_turn(s, params, seats):
     """1.3 "Enforced mask": stock, partner's stock, starters, then all else; without enforced duties all at once."""
-    p = np.int64(s.turn)
+    p = natural(s.turn)
     nothing = np.int64(0)
     stock = stock_plays(s, p)
     mate_stock = mate_stock_plays(s, params, seats, p)
@@ -196,7 +196,7 @@ def stock_is_due(s, params):
 @routine
 def legal_with_shown_card(s, params, seats):
     """F39, FA35: the card shown out of turn comes first; where it does not fit the turn is passed (FA18)."""
-    p = np.int64(s.turn)
+    p = natural(s.turn)
     nothing = np.int64(0)
     plays = hand_plays(s, np.int64(1) << s.due[p])
     if plays:
@@ -215,7 +215,7 @@ def legal_elsewhere(s, params, seats):
     if s.phase == OPEN:
         return legal_opening(s, params, seats), nothing, nothing
     if s.phase == LAYDOWN:
-        p = np.int64(s.current_player)
+        p = natural(s.current_player)
         return nothing, np.int64(s.hand_set[p]), laydown_slots(s, params, p)
     if s.phase == NAME:  # the ranks a number card could be played as (FA20)
         up = np.int64(s.playable_up) & ~(1 << WILD)
@@ -241,7 +241,7 @@ def legal_opening(s, params, seats):
     Under "ones_only" the last rank is a starter that may be kept (FA28). In "encyclopedia" only the own Stockpile is
     looked at (F22).
     """
-    p = np.int64(s.turn)
+    p = natural(s.turn)
     due, starters = np.int64(params.duty_starters), np.int64(params.starters)
     own = can_play(starters, s.stock_rank[p]) * stock_plays(s, p)
     if can_play(due, s.stock_rank[p]):
@@ -275,6 +275,10 @@ def fill_action_mask(s, params, seats, player, mask):
     put_bits(mask, at, slots * (ranks & 1), MAX_RESERVES)
 
 
+# k * _PART[n] >> 16 is k // n for the few k there are; a division would take ten times as long.
+_PART = np.array([0] + [(1 << 16) // n + 1 for n in range(1, MAX_RESERVES + 1)], np.int64)
+
+
 @helper
 def choose(plays, ranks, slots, draw):
     """A uniform legal action from 64 random bits, and how many there are."""
@@ -286,8 +290,9 @@ def choose(plays, ranks, slots, draw):
         bit = nth_bit(plays & np.int64(LOW), k) if k < low else 32 + nth_bit(plays >> 32, k - low)
         return id_of(bit), total
     k -= num_plays
-    rank = nth_bit(ranks, k // num_slots)
-    slot = nth_bit(slots, k % num_slots)
+    row = k * _PART[num_slots] >> 16
+    rank = nth_bit(ranks, row)
+    slot = nth_bit(slots, k - row * num_slots)
     return (WILD_DISCARD + slot if rank == WILD else DISCARD + MAX_RESERVES * (rank - 1) + slot), total
 
 

@@ -8,11 +8,11 @@ import struct
 
 import numpy as np
 
-from ..core.bits import MOST, as_byte, clipped, has, put_bits, put_run, put_word
+from ..core.bits import MOST, as_byte, clipped, has, natural, put_bits, put_run, put_word
 from ..core.fields import make_layout
 from ..core.kernel import helper, routine
 from ..core.spec import RUNNING
-from .cards import KNOWN, NONE, RANKS, WILD, rank_of
+from .cards import COUNTS, KNOWN, NONE, RANKS, WILD, rank_of
 from .center import ARM, BOTH_ENDS, EIGHTS
 from .moves import CHALLENGE
 from .rules import MAX_RESERVES
@@ -21,10 +21,9 @@ FULL = 1  # obs_reserve
 OVER = 5  # the phase that is shown of a finished game
 
 HEAD, TABLE = 8, 4  # entries, literals for `put_word`
-SEAT_ENTRIES = 4  # of each seat
-PILES = 5  # MAX_RESERVES, a literal
-WIDTH = 16  # RANKS, a literal
-SQUARE = 64  # ARM * ARM
+SEATS_WIDE = 8  # MAX_PLAYERS, a literal
+SEAT_COUNTS = 7  # entries of a seat's counts
+FOUR_LANES, TWO_LANES = 64, 32  # entries of a seat's top cards, literals
 DEPTH = 40  # cards of a pile that are listed one by one, from the top
 WILD_SHOWN = 16  # a wild in such a list, where 0 is no card or an unknown one
 
@@ -96,15 +95,17 @@ def _public(rules):
 
 def _seats(n):
     return [
-        (
-            ("turn", (n,), "flag", "public", 1, "whose turn it is, and who may be called"),
-            ("asked", (n,), "flag", "public", 1, "who is to act"),
+        ("turn", (n,), "flag", "public", 1, "whose turn it is, and who may be called"),
+        ("asked", (n,), "flag", "public", 1, "who is to act"),
+        [
             ("stock_left", (n,), "count", "public", MOST, "Stockpile cards left"),
             ("hand_cards", (n,), "count", "public", MOST, "cards in hand"),
-        ),
-        ("stock_top", (n, RANKS), "onehot", "public", 1, "the Stockpiles' top cards"),
-        ("reserve_top", (n, MAX_RESERVES, RANKS), "onehot", "public", 1, "the Reserve Piles' top cards"),
-        ("reserve_cards", (n, MAX_RESERVES), "count", "public", MOST, "cards in each Reserve Pile"),
+            ("reserve_cards", (n, MAX_RESERVES), "count", "public", MOST, "cards in each Reserve Pile"),
+        ],
+        [
+            ("reserve_top", (n, MAX_RESERVES, RANKS), "onehot", "public", 1, "the Reserve Piles' top cards"),
+            ("stock_top", (n, RANKS), "onehot", "public", 1, "the Stockpiles' top cards"),
+        ],
     ]
 
 
@@ -156,25 +157,18 @@ def put_public(s, params, row, at):
 
 @helper
 def put_table(s, seats, player, row, at):
-    """What lies before each seat."""
+    """What lies before each seat. A store may reach beyond its entries, into those that are written next."""
     n = len(seats)
+    asked = 0 if s.end_reason != RUNNING else 1 << (n + natural(s.current_player) - player) % n
+    put_bits(row, at, np.int64(1) << (n + natural(s.turn) - player) % n, SEATS_WIDE)
+    put_bits(row, at + n, np.int64(asked), SEATS_WIDE)
+    at += 2 * n
     for k in range(n):
-        p = (player + k) % n
-        word = as_byte(s.turn == p, 0) | as_byte(s.current_player == p and s.end_reason == RUNNING, 1)
-        word |= as_byte(clipped(s.stock_left[p]), 2) | as_byte(s.hand_cards[p], 3)
-        at = put_word(row, at, word, SEAT_ENTRIES)
+        put_word(row, at + SEAT_COUNTS * k, s.shown[(player + k) % n, COUNTS], SEATS_WIDE)
+    at += SEAT_COUNTS * n
     for k in range(n):
-        at = put_bits(row, at, np.int64(1) << s.stock_rank[(player + k) % n], WIDTH)
-    for k in range(n):
-        p = (player + k) % n
-        for j in range(MAX_RESERVES):
-            at = put_bits(row, at, np.int64(1) << s.top[p, j], WIDTH)
-    for k in range(n):
-        p = (player + k) % n
-        word = np.uint64(0)
-        for j in range(MAX_RESERVES):
-            word |= as_byte(clipped(s.pile_cards[p, j]), j)
-        at = put_word(row, at, word, PILES)
+        at = put_bits(row, at, np.int64(s.shown[(player + k) % n, 0]), FOUR_LANES)
+        at = put_bits(row, at, np.int64(s.shown[(player + k) % n, 1]), TWO_LANES)
     return at
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..core.bits import has
+from ..core.bits import has, natural
 from ..core.kernel import helper, routine
 from ..core.rng import random_below
 from ..core.spec import RUNNING
@@ -33,6 +33,7 @@ from .ending import (
     meet_dead_end,
 )
 from .moves import (
+    ALWAYS,
     BY_CALLS,
     DOWN,
     END_TURN,
@@ -78,48 +79,50 @@ def set_turn(s, p):
     s.excused = 0
 
 
-@routine
-def begin_turn(s, params, seats, p, rewards):
+@helper
+def begin_turn(s, params, seats, p):
     """Seat p's turn: a Stockpile emptied by a penalty wins (FA22), an empty hand is filled (F29)."""
     set_turn(s, p)
     s.phase = PLAY
     if s.stock_left[p] == 0 and find_goal(s, params, seats, p):
-        end_game(s, params, seats, GOAL, rewards)
+        end_game(s, GOAL)
     elif s.hand_cards[p] == 0:
         fill_hand(s, params, p)
 
 
 @helper
-def act_in_turn(s, params, seats, action, rewards):
+def act_in_turn(s, params, seats, action):
     """A play, a discard or the turn's end (F25-F30)."""
-    p = np.int64(s.turn)
     s.turn_actions += 1
-    if params.duty_mode != ENFORCED or params.stock_duty != 0:
+    if params.duty_mode != ENFORCED or params.stock_duty != ALWAYS:
         note_offences(s, params, seats, action)
     if params.can_expose:
         meet_shown_card(s, action)
-    if is_discard(action) or action == END_TURN:
-        s.announced = action
+    if is_discard(action) or action == END_TURN or (params.can_expose and is_exposing(s, action)):
         if params.duty_mode == BY_CALLS:
-            remember_own(s, p, action)
-            write_history(s, HIDDEN_WORD if is_discard(action) else END_TURN)
-            open_window(s, params, seats, 1)
+            announce_end(s, params, seats, action)
         else:
-            finish_turn(s, params, seats, rewards)
-    elif params.can_expose and is_exposing(s, action):
-        write_history(s, action)
-        expose(s, p, action - HAND)
-        s.announced = NONE
-        if params.duty_mode == BY_CALLS:
-            open_window(s, params, seats, 1)
-        else:
-            finish_turn(s, params, seats, rewards)
+            finish_turn(s, params, seats, action)
     else:
         play_card(s, params, seats, action)
         if s.phase == PLAY:
-            after_play(s, params, seats, action, rewards)
+            after_play(s, params, seats, action)
         else:
-            cap_turn(s, params, seats, rewards)
+            cap_turn(s, params)
+
+
+@routine
+def announce_end(s, params, seats, action):
+    """The turn's end is announced, and the others may call before it counts; a card shown by mistake is shown now."""
+    s.announced = action
+    if is_discard(action):
+        remember_own(s, natural(s.turn), action)
+        write_history(s, HIDDEN_WORD)
+    else:
+        write_history(s, action)
+    if is_exposing(s, action):
+        expose(s, natural(s.turn), action - HAND)
+    open_window(s, params, seats, 1)
 
 
 @routine
@@ -151,7 +154,7 @@ def play_card(s, params, seats, action):
 @helper
 def source(s, params, seats, action):
     """The rank of the card that an action plays, and whether it goes on a descending pile."""
-    p = np.int64(s.turn)
+    p = natural(s.turn)
     down = False
     if action == WILD_PLAY:
         return np.int64(WILD), False
@@ -174,7 +177,7 @@ def source(s, params, seats, action):
 @routine
 def move_card(s, params, seats, action, rank, down, wild):
     """Take a card from where the action finds it and lay it on its pile."""
-    p = np.int64(s.turn)
+    p = natural(s.turn)
     if action == WILD_PLAY:
         leave_hand(s, p, WILD)
     else:
@@ -199,7 +202,7 @@ def move_card(s, params, seats, action, rank, down, wild):
 
 
 @routine
-def name_wild(s, params, seats, action, rewards):
+def name_wild(s, params, seats, action):
     """The wild played before goes to the centre as the rank that is named (FA20)."""
     s.turn_actions += 1
     write_history(s, action)
@@ -208,43 +211,43 @@ def name_wild(s, params, seats, action, rewards):
     played = np.int64(s.naming)
     s.naming = NONE
     move_card(s, params, seats, played, action - DOWN if down else action, down, 1)
-    after_play(s, params, seats, played, rewards)
+    after_play(s, params, seats, played)
 
 
 @routine
-def after_play(s, params, seats, action, rewards):
+def after_play(s, params, seats, action):
     """The game may be won (F48); else others may call, or the turn goes on."""
-    if is_stock_play(action) and find_goal(s, params, seats, np.int64(s.turn)):
-        end_game(s, params, seats, GOAL, rewards)
+    if is_stock_play(action) and find_goal(s, params, seats, natural(s.turn)):
+        end_game(s, GOAL)
     elif params.challenge_window == EVERY_ACTION:
-        cap_turn(s, params, seats, rewards)
+        cap_turn(s, params)
         if s.end_reason == RUNNING:
             open_window(s, params, seats, 0)
     else:
-        go_on_with_turn(s, params, seats, rewards)
+        go_on_with_turn(s, params, seats)
 
 
 @routine
-def cap_turn(s, params, seats, rewards):
+def cap_turn(s, params):
     """A turn of too many actions is cut."""
     if s.turn_actions >= params.max_plays_per_turn:
-        cut_game(s, params, seats, MAX_PLAYS, rewards)
+        cut_game(s, MAX_PLAYS)
 
 
 @routine
-def go_on_with_turn(s, params, seats, rewards):
+def go_on_with_turn(s, params, seats):
     """The turn goes on; an empty hand is filled (F29)."""
     if s.turn_actions >= params.max_plays_per_turn:
-        cut_game(s, params, seats, MAX_PLAYS, rewards)
+        cut_game(s, MAX_PLAYS)
     elif s.hand_cards[s.turn] == 0:
-        fill_hand(s, params, np.int64(s.turn))
+        fill_hand(s, params, natural(s.turn))
 
 
 # --- Calls ------------------------------------------------------------------------------------------------------------
 
 
 @routine
-def answer(s, params, seats, action, rewards):
+def answer(s, params, seats, action):
     """A seat asked calls or does not (F33-F37)."""
     write_history(s, action + HIDDEN_WORD * s.current_player)
     called = action != NO_CALL
@@ -255,12 +258,12 @@ def answer(s, params, seats, action, rewards):
         for p in range(len(seats)):
             write_history(s, s.stock_rank[p])
         if params.empty_by_penalty_wins and find_empty_sides(s, params, seats):
-            end_game(s, params, seats, GOAL, rewards)
+            end_game(s, GOAL)
             return
         if right:
             s.phase = PLAY
             s.announced = NONE
-            end_turn(s, params, seats, rewards)
+            end_turn(s, params, seats)
             return
     s.polled += 1
     if not called and s.polled < s.polls:
@@ -269,33 +272,36 @@ def answer(s, params, seats, action, rewards):
     s.phase = PLAY
     s.current_player = s.turn
     if s.ending:
-        finish_turn(s, params, seats, rewards)
+        action = np.int64(s.announced)
+        s.announced = NONE
+        finish_turn(s, params, seats, action)
     else:
-        go_on_with_turn(s, params, seats, rewards)
+        go_on_with_turn(s, params, seats)
 
 
 # --- The turn's end ---------------------------------------------------------------------------------------------------
 
 
 @routine
-def finish_turn(s, params, seats, rewards):
-    """The turn ends as announced: the discard is laid down (F30) and others may drop a card (F39)."""
-    p = np.int64(s.turn)
-    action = np.int64(s.announced)
-    if action != NONE:
+def finish_turn(s, params, seats, action):
+    """The turn ends: a discard is laid down (F30), a card shown by mistake stays in hand (F38), others may show one."""
+    p = natural(s.turn)
+    if is_discard(action):
         write_history(s, action)
-        if is_discard(action):
-            rank = discard_rank(action)
-            leave_hand(s, p, rank)
-            push_reserve(s, p, discard_slot(action), rank)
-        s.announced = NONE
+        rank = discard_rank(action)
+        leave_hand(s, p, rank)
+        push_reserve(s, p, discard_slot(action), rank)
+    elif params.duty_mode != BY_CALLS:
+        write_history(s, action)
+        if is_exposing(s, action):
+            expose(s, p, action - HAND)
     if params.duty_mode == ENFORCED and not s.excused:
         s.starter_free |= 1 << p
     if params.refill == AT_ONCE and s.hand_cards[p] == 0:
         fill_hand(s, params, p)
     if params.expose_parts > 0:
         expose_out_of_turn(s, params, seats)
-    end_turn(s, params, seats, rewards)
+    end_turn(s, params, seats)
 
 
 @routine
@@ -316,9 +322,9 @@ def expose_out_of_turn(s, params, seats):
 
 
 @routine
-def end_turn(s, params, seats, rewards):
+def end_turn(s, params, seats):
     """Another turn is over: the game may be at its end or blocked (F40); else the next seat's turn begins."""
-    if not close_turn(s, params, seats, rewards):
+    if not close_turn(s, params, seats):
         return
     n = len(seats)
     player = (s.turn + 1) % n
@@ -328,21 +334,21 @@ def end_turn(s, params, seats, rewards):
     if blocked != NONE and params.blocked == JUMP:
         player = blocked
         s.idle_turns = 0
-    begin_turn(s, params, seats, player, rewards)
+    begin_turn(s, params, seats, player)
     s.forced = blocked == player and s.end_reason == RUNNING
     if s.forced:
         write_history(s, player)
 
 
-@routine
-def close_turn(s, params, seats, rewards):
+@helper
+def close_turn(s, params, seats):
     """Count a finished turn; the game may be dead (FA13) or cut. Whether it goes on."""
     s.turns += 1
     s.idle_turns = 0 if s.played else s.idle_turns + 1
     if s.left == 0 and s.removed_piles == 0 and is_dead(s, params, seats):
-        meet_dead_end(s, params, seats, rewards)
+        meet_dead_end(s, params, seats)
     if s.end_reason == RUNNING and s.turns >= params.max_turns:
-        cut_game(s, params, seats, MAX_TURNS, rewards)
+        cut_game(s, MAX_TURNS)
     return s.end_reason == RUNNING
 
 

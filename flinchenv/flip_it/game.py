@@ -119,7 +119,10 @@ def masks_change(s, params, seats):
 
 @helper
 def apply_actions(s, params, seats, rewards):
-    """Carry out the choices in `s.pending`: guesses set aside, cards flipped, the hand settled when all are."""
+    """Carry out the choices in `s.pending`: guesses set aside, cards flipped, the hand settled when all are.
+
+    Returns whether it was.
+    """
     all_flipped = True
     if params.flip_order == SEQUENTIAL:
         all_flipped = apply_in_turn(s, seats)
@@ -139,6 +142,7 @@ def apply_actions(s, params, seats, rewards):
             s.play[p] = s.pending[p] - PLAY
     if all_flipped:
         settle_hand(s, params, seats, rewards)
+    return all_flipped
 
 
 @routine

@@ -12,6 +12,9 @@ from .flash10_count import CountAgent
 from .flash10_fit import FitAgent
 from .flash10_timing import TimingAgent
 from .flash10_tuples import TupleAgent
+from .flinch_call import CallAgent
+from .flinch_route import FirstAgent, RouteAgent, TidyAgent
+from .flinch_search import SearchAgent
 from .flip_it_mix import MixAgent
 from .flip_it_reply import ReplyAgent
 from .network import NetworkAgent, check_match
@@ -34,9 +37,11 @@ class Family(NamedTuple):
 
 FLIP_IT_RULES = {1: MixAgent, 2: ReplyAgent}
 FLASH10_RULES = {1: FitAgent, 2: CountAgent, 3: TimingAgent}
+FLINCH_RULES = {1: FirstAgent, 2: TidyAgent, 3: RouteAgent, 4: SearchAgent, 5: CallAgent}
 FAMILIES = {  # game: {the word before the colon: Family}
     "flip_it": {"rule": Family(lambda setup, level: FLIP_IT_RULES[level](setup), range(1, 3), 1)},
     "flash10": {"rule": Family(lambda setup, level: FLASH10_RULES[level](setup), range(1, 4), 1)},
+    "flinch": {"rule": Family(lambda setup, level: FLINCH_RULES[level](setup), range(1, 6), 1)},
 }
 
 

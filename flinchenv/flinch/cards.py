@@ -294,24 +294,24 @@ def push_reserve(s, p, slot, rank):
 @helper
 def empty_slots(s, params, p):
     """The set of a seat's Reserve places that hold no pile."""
-    slots = 0
-    for j in range(params.reserve_piles):
+    slots = np.int64(0)
+    for j in range(MAX_RESERVES):
         slots |= (s.top[p, j] == EMPTY) << j
-    return slots
+    return slots & params.all_slots
 
 
 @helper
 def discard_slots(s, params, p):
     """Where a discard may go: the first empty place if there is one (F13), else any pile."""
     empty = empty_slots(s, params, p)
-    return empty & -empty if empty else (1 << np.int64(params.reserve_piles)) - 1
+    return empty & -empty if empty else np.int64(params.all_slots)
 
 
 @helper
 def laydown_slots(s, params, p):
     """Where a card of a hand laid down may go: any pile or the first empty place (FA6)."""
     empty = empty_slots(s, params, p)
-    return (1 << np.int64(params.reserve_piles)) - 1 & ~empty | empty & -empty
+    return params.all_slots & ~empty | empty & -empty
 
 
 @routine

@@ -54,10 +54,10 @@ def is_dead(s, params, seats):
     """FA13: nothing to draw, and nobody has a card that could be played, duties ignored."""
     if s.left > 0 or s.removed_piles > 0:
         return False
-    plays = 0
-    for p in range(len(seats)):
-        plays |= all_plays(s, params, seats, p)
-    return plays == 0
+    p = 0
+    while p < len(seats) and not all_plays(s, params, seats, p):
+        p += 1
+    return p == len(seats)
 
 
 @routine

@@ -217,7 +217,7 @@ def play_forced_actions(s, params, seats, rewards):
         carry_out(s, params, seats, action, rewards)
 
 
-@routine
+@helper
 def carry_out(s, params, seats, action, rewards):
     """One action of one seat, and what follows from it up to the next seat to act."""
     actor = natural(s.current_player)

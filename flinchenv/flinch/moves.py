@@ -159,7 +159,7 @@ def legal(s, params, seats):
     return legal_elsewhere(s, params, seats)
 
 
-@routine
+@helper
 def legal_in_turn(s, params, seats):
     """1.3 "Enforced mask": stock, partner's stock, starters, then all else; without enforced duties all at once."""
     p = natural(s.turn)

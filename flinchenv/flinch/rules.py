@@ -231,6 +231,7 @@ class FlinchRules:
         return {
             "copies": self.copies,
             "wilds": self.wilds,
+            "all_slots": (1 << self.reserve_piles) - 1,
             "middle": (self.num_ranks + 1) // 2,
             "starters": sum(1 << rank for rank in self.starters),
             "duty_starters": sum(1 << rank for rank in self.duty_starters),

@@ -139,7 +139,7 @@ def is_exposing(s, action):
     return HAND < action <= MAX_RANK and not has(fits, action - HAND)
 
 
-@routine
+@helper
 def play_card(s, params, seats, action):
     """A card goes to the centre; a wild waits for its name first (FA20)."""
     write_history(s, action)
@@ -174,7 +174,7 @@ def source(s, params, seats, action):
     return action - HAND, down
 
 
-@routine
+@helper
 def move_card(s, params, seats, action, rank, down, wild):
     """Take a card from where the action finds it and lay it on its pile."""
     p = natural(s.turn)
@@ -214,7 +214,7 @@ def name_wild(s, params, seats, action):
     after_play(s, params, seats, played)
 
 
-@routine
+@helper
 def after_play(s, params, seats, action):
     """The game may be won (F48); else others may call, or the turn goes on."""
     if is_stock_play(action) and find_goal(s, params, seats, natural(s.turn)):
@@ -227,14 +227,14 @@ def after_play(s, params, seats, action):
         go_on_with_turn(s, params, seats)
 
 
-@routine
+@helper
 def cap_turn(s, params):
     """A turn of too many actions is cut."""
     if s.turn_actions >= params.max_plays_per_turn:
         cut_game(s, MAX_PLAYS)
 
 
-@routine
+@helper
 def go_on_with_turn(s, params, seats):
     """The turn goes on; an empty hand is filled (F29)."""
     if s.turn_actions >= params.max_plays_per_turn:
@@ -282,7 +282,7 @@ def answer(s, params, seats, action):
 # --- The turn's end ---------------------------------------------------------------------------------------------------
 
 
-@routine
+@helper
 def finish_turn(s, params, seats, action):
     """The turn ends: a discard is laid down (F30), a card shown by mistake stays in hand (F38), others may show one."""
     p = natural(s.turn)
@@ -321,7 +321,7 @@ def expose_out_of_turn(s, params, seats):
             write_history(s, q * RANKS + rank)
 
 
-@routine
+@helper
 def end_turn(s, params, seats):
     """Another turn is over: the game may be at its end or blocked (F40); else the next seat's turn begins."""
     if not close_turn(s, params, seats):

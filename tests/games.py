@@ -36,7 +36,12 @@ GAMES = {
         doors=flinch_v0,
         players=(2, 3, 4),
         options=(
-            {"num_players": 3, "duty_mode": "challenge", "challenge_window": "every_action", "reveal_on_false_call": True},
+            {
+                "num_players": 3,
+                "duty_mode": "challenge",
+                "challenge_window": "every_action",
+                "reveal_on_false_call": True,
+            },
             {
                 "num_players": 4,
                 "partnership": True,

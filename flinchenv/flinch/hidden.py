@@ -11,7 +11,7 @@ from ..core.kernel import helper, routine
 from ..core.rng import random_below
 from .calls import RANDOM
 from .cards import KNOWN, NONE, RANKS, WILD, discard_slots, draw_card, holds
-from .moves import CHALLENGE, DISCARD, WILD_DISCARD, is_discard
+from .moves import CHALLENGE, DISCARD, WILD_DISCARD, all_plays, is_discard
 from .rules import MAX_RESERVES
 
 
@@ -90,8 +90,11 @@ def deal_hands(s, params, seats, player):
     for p in range(len(seats)):
         if p != player and has(s.holds_starter, p):
             fits &= holds(s, p, starters)
-    if s.phase == CHALLENGE and s.turn != player and is_discard(s.announced):
-        fits &= holds(s, natural(s.turn), ~starters)
+    if s.turn != player:
+        if s.phase == CHALLENGE and is_discard(s.announced):
+            fits &= holds(s, natural(s.turn), ~starters)
+        if s.forced:
+            fits &= all_plays(s, params, seats, natural(s.turn)) != 0
     return fits
 
 

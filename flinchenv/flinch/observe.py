@@ -254,7 +254,7 @@ def put_unseen(s, params, seats, player, row, at):
     for rank in range(RANKS):
         row[at + rank] = 0
     for k in range(s.left):
-        row[at + s.deck[k]] += 1
+        row[at + natural(s.deck[k])] += 1
     for p in range(len(seats)):
         if p != player:
             for rank in range(RANKS):
@@ -263,7 +263,7 @@ def put_unseen(s, params, seats, player, row, at):
         for j in range(s.stock_left[p]):
             card = np.int64(s.card[node])
             if j > 0 and card < KNOWN:
-                row[at + card] += 1
+                row[at + np.int64(card)] += 1
             node = np.int64(s.below[node])
     return at + RANKS
 
@@ -282,7 +282,7 @@ def fill_state(s, params, seats, state):
         state[at + rank] = 0
         state[at + RANKS + rank] = clipped(s.removed[rank])
     for k in range(s.left):
-        state[at + s.deck[k]] += 1
+        state[at + natural(s.deck[k])] += 1
 
 
 _KEY = struct.Struct("<QQiibbb16b")

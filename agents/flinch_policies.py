@@ -1,0 +1,175 @@
+"""The players of Flinch's tables of figures (rules 1.3 Table settings): GREEDY, PLANNER, BLOCKER, REFUSER.
+
+Each is a compiled policy(s, params, seats, player, mask, draw) -> action, for `VectorGame.rollout`. The planners know
+the own Reserve Piles to the bottom, as one who remembers does; all else that they read is open or the own hand. They
+are made for the tables' rules and are legal under all others.
+"""
+
+import numpy as np
+
+from flinchenv.core.bits import count_bits, has, nth_bit
+from flinchenv.core.kernel import helper, routine
+from flinchenv.core.rng import HALF, LOW, scale_down
+from flinchenv.flinch.cards import EMPTY, NONE, RANKS
+from flinchenv.flinch.center import EIGHTS
+from flinchenv.flinch.ending import same_side
+from flinchenv.flinch.moves import END_TURN, HAND, LAYDOWN, MATE, PLAY, RESERVE, mate
+from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
+
+from .flinch_moves import (
+    act_elsewhere,
+    discard_id,
+    due_play,
+    first_legal,
+    greedy_discard,
+    greedy_play,
+    hand_play,
+    reserve_play,
+)
+
+
+@routine
+def greedy_policy(s, params, seats, player, mask, draw):
+    """GREEDY: plays all it can, reserves first, and discards tidily."""
+    if s.phase != PLAY:
+        return outside_turn(s, params, player, mask)
+    action = due_play(s, params, mask)
+    if action == NONE:
+        action = greedy_play(s, mask)
+    return action if action != NONE else greedy_discard(s, player, mask)
+
+
+@routine
+def planner_policy(s, params, seats, player, mask, draw):
+    """PLANNER: builds up to the own Stockpile's card if it has the cards for it; else as GREEDY."""
+    if s.phase != PLAY:
+        return outside_turn(s, params, player, mask)
+    action = due_play(s, params, mask)
+    if action == NONE:
+        action = path_play(s, params, player, mask)
+    if action == NONE:
+        action = greedy_play(s, mask)
+    return action if action != NONE else greedy_discard(s, player, mask)
+
+
+@routine
+def blocker_policy(s, params, seats, player, mask, draw):
+    """BLOCKER: as PLANNER, but plays nothing else that lets an opponent's Stockpile follow."""
+    if s.phase != PLAY:
+        return outside_turn(s, params, player, mask)
+    action = due_play(s, params, mask)
+    if action == NONE:
+        action = path_play(s, params, player, mask)
+    if action == NONE:
+        action = harmless_play(s, params, seats, player, mask)
+    return action if action != NONE else greedy_discard(s, player, mask)
+
+
+@routine
+def refuser_policy(s, params, seats, player, mask, draw):
+    """REFUSER: plays only what it must, and discards a random card to a random place."""
+    if s.phase != PLAY:
+        return outside_turn(s, params, player, mask)
+    action = due_play(s, params, mask)
+    return action if action != NONE else random_discard(s, player, mask, draw)
+
+
+@helper
+def outside_turn(s, params, p, mask):
+    """As the tables' players do: every hand laid down is spread in ascending order, as the first one is (FA6)."""
+    if s.phase == LAYDOWN:
+        slot = max(params.hand_size - s.hand_cards[p], 0)
+        for rank in range(1, RANKS):
+            if slot < MAX_RESERVES and mask[discard_id(rank, slot)]:
+                return discard_id(rank, slot)
+    return act_elsewhere(s, params, p, mask)
+
+
+@routine
+def path_play(s, params, p, mask):
+    """The first card of the shortest way to the own Stockpile's card on an ascending pile, or NONE."""
+    target = np.int64(s.stock_rank[p])
+    if target == EMPTY or params.center == EIGHTS:
+        return NONE
+    for k in range(2, target):
+        top = target - k
+        if has(s.up_tops, top):
+            action = first_of_path(s, p, top + 1, target - 1)
+            if action != NONE and mask[action]:
+                return action
+    return NONE
+
+
+@helper
+def first_of_path(s, p, low, high):
+    """The play of `low`, if all ranks low..high can follow each other from Reserve Piles and hand, else NONE."""
+    used = np.int64(0)  # how many cards of each place, eight bits a place
+    first = NONE
+    for rank in range(low, high + 1):
+        action = NONE
+        for j in range(MAX_RESERVES):
+            if action == NONE and card_beneath(s, p, j, used >> 8 * j & 255) == rank:
+                action = RESERVE + j
+                used += 1 << 8 * j
+        if action == NONE:
+            if not has(s.hand_set[p], rank):
+                return NONE
+            action = HAND + rank
+        first = action if rank == low else first
+    return first
+
+
+@helper
+def card_beneath(s, p, slot, depth):
+    """The card of a Reserve Pile that has so many others on it, or EMPTY."""
+    node = np.int64(s.pile[p, slot])
+    while node != NONE and depth > 0:
+        node = np.int64(s.below[node])
+        depth -= 1
+    return EMPTY if node == NONE else np.int64(s.card[node])
+
+
+@routine
+def harmless_play(s, params, seats, p, mask):
+    """The first of GREEDY's plays that completes a pile or that no opponent's Stockpile can follow, or NONE."""
+    for k in range(MAX_RESERVES):
+        slot = MAX_RESERVES - 1 - k
+        action = reserve_play(mask, slot)
+        if action != NONE:
+            owner = mate(seats, p) if action >= MATE else p
+            if is_harmless(s, params, seats, p, np.int64(s.top[owner, slot])):
+                return action
+    for k in range(MAX_RANK):
+        action = hand_play(s, mask, MAX_RANK - k)
+        if action != NONE and is_harmless(s, params, seats, p, MAX_RANK - k):
+            return action
+    return NONE
+
+
+@helper
+def is_harmless(s, params, seats, p, rank):
+    """Whether a rank completes a pile or no opponent has the next one on its Stockpile."""
+    followed = False
+    for q in range(len(seats)):
+        followed |= not same_side(params, seats, p, q) and s.stock_rank[q] == rank + 1
+    return rank == params.num_ranks or not followed
+
+
+@routine
+def random_discard(s, p, mask, draw):
+    """A random hand card to a random place; where there is none END_TURN or the lowest legal id."""
+    ranks, slots, cards = 0, 0, 0
+    for rank in range(RANKS):
+        for slot in range(MAX_RESERVES):
+            if mask[discard_id(rank, slot)]:
+                ranks |= 1 << rank
+                slots |= 1 << slot
+        cards += has(ranks, rank) * np.int64(s.hand[p, rank])
+    if cards == 0:
+        return END_TURN if mask[END_TURN] else first_legal(mask)
+    k = scale_down(draw >> HALF, cards)
+    chosen = 0
+    while not has(ranks, chosen) or k >= s.hand[p, chosen]:
+        k -= has(ranks, chosen) * np.int64(s.hand[p, chosen])
+        chosen += 1
+    return discard_id(chosen, nth_bit(slots, scale_down(draw & LOW, count_bits(slots))))

@@ -1,0 +1,205 @@
+"""Flinch, rule level 4: the whole turn planned over its own open cards, and nothing played that helps others.
+
+In this order: what is due; the route to a Stockpile's card; a way to play the whole hand, since an empty hand draws
+five new cards; any other play. Of the last two only plays that bring no opponent's Stockpile card near, or that the
+own open cards can follow up until they do not. Discards put equal cards together and keep the route's cards open.
+"""
+
+import numpy as np
+
+from flinchenv.core.bits import clipped, count_bits, has
+from flinchenv.core.kernel import helper, routine
+from flinchenv.flinch.cards import EMPTY, NONE, WILD
+from flinchenv.flinch.center import EIGHTS, UP
+from flinchenv.flinch.ending import same_side
+from flinchenv.flinch.moves import DOWN, END_TURN, MATE, MATE_DOWN, PLAY, mate
+from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
+
+from .flinch_moves import discard_id, due_play, first_legal, greedy_play, hand_play, reserve_play
+from .flinch_route import (
+    act_outside_turn,
+    is_number,
+    own_ranks,
+    play_of,
+    ranks_below,
+    route,
+    route_play,
+    tops_of,
+)
+from .flinch_table import FlinchAgent
+
+# Found by play against itself, 2 players, 40,000 games a value or more. All but the first are scores of discards.
+NEAR = 2  # cards that an opponent may lack on its route, and its Stockpile's card counts as near
+EQUAL = 120  # on a card of the same rank
+ONE_BELOW = 100  # on a card one higher
+HIGHER = 20  # on a still higher card, less the difference
+DEEP = 3  # for each card beneath, on a lower card
+BURIED = 50  # a card of the route is buried
+KEPT = 30  # the card before the Stockpile's is given away
+HIGH = 2  # for each rank: low cards are played sooner
+
+
+@routine
+def search_policy(s, params, seats, player, mask, draw):
+    """What is due, the route, the whole hand, harmless plays, a tidy discard."""
+    if s.phase != PLAY:
+        return act_outside_turn(s, params, seats, player, mask)
+    action = due_play(s, params, mask)
+    return action if action != NONE else free_action(s, params, seats, player, mask, 0)
+
+
+@routine
+def free_action(s, params, seats, p, mask, kept):
+    """What level 4 does where nothing is due; hand cards of the ranks `kept` leave it by the first two ways alone."""
+    action = route_play(s, params, seats, p, mask)
+    if action == NONE:
+        action = hand_emptying_play(s, params, seats, p, mask)
+    if action == NONE:
+        action = harmless_play(s, params, seats, p, mask, kept)
+    if action == NONE and s.forced:
+        action = greedy_play(s, mask)
+    return action if action != NONE else best_discard(s, params, seats, p, mask)
+
+
+# --- What a play leaves to others -------------------------------------------------------------------------------------
+
+
+@routine
+def is_harmless(s, params, seats, p, rank, descending):
+    """Whether a rank, or the run of own open cards that follows it, can end where no opponent comes near."""
+    ranks = own_ranks(s, params, seats, p)
+    step = -1 if descending else 1
+    while has(ranks, rank) and is_number(rank):
+        if not helps_others(s, params, seats, p, rank, descending):
+            return True
+        rank += step
+    return False
+
+
+@helper
+def helps_others(s, params, seats, p, rank, descending):
+    """Whether a pile that ends with this rank brings an opponent's Stockpile card nearer, and near."""
+    if rank == (1 if descending else params.num_ranks):
+        return False  # the pile is complete
+    helps = False
+    for q in range(len(seats)):
+        target = np.int64(s.stock_rank[q])
+        ahead = is_number(target) and (target < rank if descending else target > rank)
+        if ahead and not same_side(params, seats, p, q) and not fits_now(s, target):
+            tops = tops_of(s, q)
+            low, high = min(rank, target), max(rank, target)
+            lacks = count_bits(ranks_below(high) & ~ranks_below(low + 1) & ~tops)
+            way, _ = route(s, params, target, tops)
+            helps |= lacks <= NEAR and lacks < count_bits(way & ~tops)
+    return helps
+
+
+@helper
+def fits_now(s, rank):
+    """Whether a rank can be played already."""
+    return has(np.int64(s.playable_up) | np.int64(s.playable_down), rank)
+
+
+@helper
+def goes_down(params, action, rank):
+    """Whether the play of a rank continues a pile downwards."""
+    if params.center == EIGHTS:
+        return rank < params.middle
+    return DOWN <= action < MATE or action >= MATE_DOWN
+
+
+@routine
+def harmless_play(s, params, seats, p, mask, kept):
+    """The first harmless play, the hand's high ranks but those `kept` first, then Reserve Piles, or NONE."""
+    for k in range(MAX_RANK):
+        rank = MAX_RANK - k
+        action = hand_play(s, mask, rank)
+        playable = action != NONE and not has(kept, rank)
+        if playable and is_harmless(s, params, seats, p, rank, goes_down(params, action, rank)):
+            return action
+    for k in range(MAX_RESERVES):
+        slot = MAX_RESERVES - 1 - k
+        action = reserve_play(mask, slot)
+        if action != NONE:
+            rank = np.int64(s.top[mate(seats, p) if action >= MATE else p, slot])
+            if is_number(rank) and is_harmless(s, params, seats, p, rank, goes_down(params, action, rank)):
+                return action
+    return NONE
+
+
+# --- The whole hand ---------------------------------------------------------------------------------------------------
+
+
+@routine
+def hand_emptying_play(s, params, seats, p, mask):
+    """The first play of a way to play all hand cards on ascending piles, if there is one and it is harmless, or NONE.
+
+    From the highest rank down: of each rank as many must be played as are in the hand, and as many as the cards of
+    the next rank need beneath them beyond the piles that wait for them.
+    """
+    if params.center != UP or has(s.hand_set[p], WILD):
+        return NONE
+    needed, lowest = 0, 0
+    for k in range(MAX_RANK):
+        rank = MAX_RANK - k
+        needed = max(np.int64(s.hand[p, rank]), needed - np.int64(s.ups[rank]))
+        if needed > np.int64(s.hand[p, rank]) + tops_of_rank(s, p, rank):
+            return NONE
+        lowest = rank if needed > 0 and has(s.playable_up, rank) else lowest
+    if lowest == 0 or not is_harmless(s, params, seats, p, lowest, False):
+        return NONE
+    return play_of(s, params, seats, p, mask, lowest, False)
+
+
+@helper
+def tops_of_rank(s, p, rank):
+    """How many of a seat's Reserve Piles show a rank."""
+    count = 0
+    for j in range(MAX_RESERVES):
+        count += s.top[p, j] == rank
+    return count
+
+
+# --- Discards ---------------------------------------------------------------------------------------------------------
+
+
+@routine
+def best_discard(s, params, seats, p, mask):
+    """The discard of the highest score; END_TURN or any other id if there is none."""
+    target = np.int64(s.stock_rank[p])
+    way, descending = route(s, params, target, own_ranks(s, params, seats, p))
+    before = target + 1 if descending else target - 1
+    best, chosen = 0, NONE
+    for rank in range(1, MAX_RANK + 1):
+        for slot in range(MAX_RESERVES):
+            if mask[discard_id(rank, slot)]:
+                score = discard_score(s, p, rank, slot, way) + HIGH * rank - KEPT * (rank == before)
+                if chosen == NONE or score > best:
+                    best, chosen = score, discard_id(rank, slot)
+    for slot in range(MAX_RESERVES):
+        if chosen == NONE and mask[discard_id(WILD, slot)]:
+            chosen = discard_id(WILD, slot)
+    if chosen != NONE:
+        return chosen
+    return END_TURN if mask[END_TURN] else first_legal(mask)
+
+
+@helper
+def discard_score(s, p, rank, slot, way):
+    """How well a rank lies on a Reserve Pile; `way` are the ranks of the own route."""
+    top = np.int64(s.top[p, slot])
+    if top == EMPTY:
+        return rank
+    if top == rank:
+        return EQUAL
+    if top == rank + 1:
+        return ONE_BELOW
+    score = HIGHER - (top - rank) if top > rank else top - rank - DEEP * clipped(s.pile_cards[p, slot])
+    return score - BURIED * has(way, top)
+
+
+class SearchAgent(FlinchAgent):
+    """Plans its turn over all its open cards and gives nothing away."""
+
+    name = "rule:4"
+    policy = search_policy

@@ -12,7 +12,7 @@ from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .kernel import helper
+from .kernel import helper, literal_helper
 
 MOST = 127  # the largest count an int8 entry can show
 WORD = 64  # bits
@@ -379,7 +379,7 @@ def one_bit(value):
     return (1 << value) if value >= 0 else 0
 
 
-@helper
+@literal_helper
 def put_onehot(row, at, value, width):
     """Write `width` entries, 1 at `value`, all zero for a negative value."""
     return put_bits(row, at, one_bit(value), width)

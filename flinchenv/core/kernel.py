@@ -17,7 +17,7 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -170,14 +170,30 @@ _OPTIONS = {"nogil": True, "_nrt": False, "error_model": "numpy"}
 _INNER = _OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+def _for_any_number(compiled):
+    """Numbers written in a call are plain numbers to the function: numba would compile it anew for each of them."""
+    template_of = getattr(compiled, "get_call_template", None)
+    if template_of is not None:
+        compiled.get_call_template = lambda args, kws: template_of(
+            [types.unliteral(arg) for arg in args], {name: types.unliteral(arg) for name, arg in kws.items()}
+        )
+    return compiled
+
+
+def literal_helper(py_func):
+    """As `helper`, for a function that needs to know numbers written in a call, such as the width of a field."""
+    return njit(**_INNER, **_HELPER, forceinline=True)(py_func)
+
+
 def helper(py_func):
     """Compile a function that kernels call; it is inlined into each of them and never cached itself."""
-    return njit(**_INNER, **_HELPER, forceinline=True)(py_func)
+    return _for_any_number(literal_helper(py_func))
 
 
 def routine(py_func):
     """Compile a longer function that kernels call; not inlined, so that it is compiled once in each of them."""
-    return njit(**_INNER, **_ROUTINE, forceinline=False)(py_func)  # else inherited from the helper that calls it
+    # forceinline would else be inherited from the helper that calls it
+    return _for_any_number(njit(**_INNER, **_ROUTINE, forceinline=False)(py_func))
 
 
 def kernel(py_func):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .bits import natural
 from .kernel import helper, kernel, routine
 from .rng import GAME, GAMMA, REDRAW, mix, random_below, stream
 from .spec import FORFEIT, MAX_STEPS, OFFENCE, RUNNING, UNDEALT, UNSET
@@ -43,15 +44,6 @@ def count_ones(mask):
     return ones
 
 
-@helper
-def has_offence(s, seats):
-    """Whether somebody's pending choice is an illegal one that ends the game."""
-    found = False
-    for p in range(len(seats)):
-        found |= s.pending[p] == OFFENCE
-    return found
-
-
 @functools.cache
 def loops(game):
     """The shared loops around one game's `Kernels`."""
@@ -64,6 +56,7 @@ def loops(game):
     )
     apply_actions, same_side, settle = game.apply_actions, game.same_side, game.settle
     redraw_hidden, random_actions = game.redraw_hidden, game.random_actions
+    turn_based = game.turn_based
 
     @routine
     def start_episode(s, params, seats):
@@ -85,6 +78,25 @@ def loops(game):
         """A fresh game of the same seed."""
         s.episode += 1
         start_episode(s, params, seats)
+
+    @helper
+    def has_offence(s, seats):
+        """Whether a pending choice is an illegal one that ends the game."""
+        if turn_based:
+            return s.pending[natural(s.current_player)] == OFFENCE
+        found = False
+        for p in range(len(seats)):
+            found |= s.pending[p] == OFFENCE
+        return found
+
+    @helper
+    def clear_choices(s, seats, player):
+        """No choice is pending any more; `player` was the one to act."""
+        if turn_based:
+            s.pending[player] = UNSET
+        else:
+            for p in range(len(seats)):
+                s.pending[p] = UNSET
 
     @routine
     def forfeit(s, params, seats, rewards):
@@ -110,6 +122,7 @@ def loops(game):
         Returns whether anything may have been paid.
         """
         paid = True
+        player = natural(s.current_player)
         if has_offence(s, seats):
             forfeit(s, params, seats, rewards)
         else:
@@ -120,8 +133,7 @@ def loops(game):
             s.truncated = 1
             settle(s, params, seats, rewards)
             paid = True
-        for p in range(len(seats)):
-            s.pending[p] = UNSET
+        clear_choices(s, seats, player)
         if paid:  # seldom, and adding zeros would cost a tenth of a round
             for p in range(len(seats)):
                 s.returns[p] += rewards[p]
@@ -181,7 +193,7 @@ def loops(game):
             for p in range(len(seats)):
                 s.pending[p] = actions[p]
         else:
-            s.pending[s.current_player] = actions[0]
+            s.pending[natural(s.current_player)] = actions[0]
         play_round(s, params, seats, max_steps, rewards)
 
     @kernel

@@ -42,6 +42,7 @@ class GameSpec(NamedTuple):
         random_actions(s, params, seats, counter) -> int: fill `s.pending` with uniform legal actions of the asked seats
             from the counter's stream; the number of seats that had two or more legal ids. The counter to go on with
             is `counter + P * GAMMA`.
+        turn_based: a fact, not a function: whatever the rules, one seat is asked at a time.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Kernels(NamedTuple):
     fill_state: Any
     redraw_hidden: Any
     random_actions: Any
+    turn_based: bool = False
 
 
 def final_info(game, s, num_players):

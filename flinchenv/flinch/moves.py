@@ -301,7 +301,7 @@ def random_actions(s, params, seats, counter):
     """Fill in a uniform legal action of the seat to act; 1 if it had two or more legal ids."""
     plays, ranks, slots = legal(s, params, seats)
     action, total = choose(plays, ranks, slots, mix(counter + GAMMA))
-    s.pending[s.current_player] = action
+    s.pending[natural(s.current_player)] = action
     return np.int64(total > 1)
 
 

@@ -4,6 +4,8 @@ from typing import Protocol
 
 import numpy as np
 
+from flinchenv.core.params import refuse
+
 
 class Agent(Protocol):
     """A player of one game under one set of rules.
@@ -50,6 +52,28 @@ class ProbabilisticAgent:
     def probs(self, observation, action_mask, view=None):
         """See `Agent.probs`."""
         raise NotImplementedError
+
+
+class DeterministicAgent:
+    """An agent that does not roll dice: it is defined by its `choose`."""
+
+    name = "agent"
+    needs_view = False
+
+    def choose(self, observation, action_mask, view):
+        """The action in each row, int64 (N,); `view` is None for an agent that does not need it."""
+        raise NotImplementedError
+
+    def act(self, observation, action_mask, rng=None, view=None):
+        """What `choose` says; `rng` is not asked. See `Agent.act`."""
+        check_mask(action_mask)
+        if self.needs_view and view is None:
+            refuse("view", None, "one SeatView a row, for an agent that must know more than the observation shows")
+        return self.choose(np.asarray(observation), np.asarray(action_mask), view if self.needs_view else None)
+
+    def probs(self, observation, action_mask, view=None):
+        """1 for what `act` chooses, 0 for the rest."""
+        return np.eye(np.shape(action_mask)[1])[self.act(observation, action_mask, view=view)]
 
 
 def check_mask(action_mask):

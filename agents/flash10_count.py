@@ -16,7 +16,7 @@ from flinchenv.flash10.game import DRAW, FINAL_PLACE, STOP, WAIT
 from flinchenv.flash10.rows import MOUNTAIN, THUNDER, may_be_stopped, score_row, turn_up
 from flinchenv.flash10.rules import FLASH, MAX_NUMBERS, MAX_ROW
 
-from .flash10_table import PolicyAgent, copy_row, scratch
+from .flash10_table import Flash10Agent, copy_row, scratch
 
 ENDS = (1, 2, 4, 8, 16)  # draws of each seat until the round's end that are looked at, beside none
 PACE = 2.0  # draws in which level 1 finishes its row half of the time, in row lengths
@@ -24,24 +24,26 @@ SPREAD = 0.4  # how sharply its chance rises there: the scale of a logistic curv
 STOP_POINTS = 2
 EQUAL = 1e-9  # values closer than this are rounding apart
 SWING = 12.0  # what a Stop is worth beside its points for keeping another from it; shared among the others (tuned)
-WORTHS, HEIGHTS = MAX_ROW + 1, 2 * MAX_NUMBERS + 1  # sizes of scratch space
+HEIGHTS = 2 * MAX_NUMBERS + 1  # entries of `below`, see `count_unseen`
+WORTHS = MAX_ROW + 1  # slots, and the end of the row; `scratch` takes a name or a number, no sum
 
 MOST_DRAWN = max(ENDS)  # of the numbers that fit a gap, on average
 CELLS = 4  # of the table, for each card drawn
+PLACES = 64  # in a gap where a card may come, for the mean over all
 
 
-def fill_chances(size=MAX_ROW, most=MOST_DRAWN, cells=CELLS, shares=64):
-    """The chance (size + 1, most * cells + 1) that k slots get in order when x fitting cards are drawn on average.
+def fill_chances():
+    """The chance (11, 16 * CELLS + 1) that k slots get in order when x fitting cards are drawn on average.
 
     Cards come as a Poisson stream, each anywhere in the gap, and are laid where the two gaps that they leave are filled
     most likely, or not used; the chance f of k slots then obeys f'(x) = mean over the card's place of
     max(f(x), best split) - f(x).
     """
-    grid = np.arange(most * cells + 1) / cells
-    share = (np.arange(shares) + 0.5) / shares
-    chance = np.zeros((size + 1, len(grid)))
+    grid = np.arange(MOST_DRAWN * CELLS + 1) / CELLS
+    share = (np.arange(PLACES) + 0.5) / PLACES
+    chance = np.zeros((MAX_ROW + 1, len(grid)))
     chance[0] = 1
-    for k in range(1, size + 1):
+    for k in range(1, MAX_ROW + 1):
         splits = [
             np.interp(np.outer(grid, share), grid, chance[j])
             * np.interp(np.outer(grid, 1 - share), grid, chance[k - 1 - j])
@@ -51,9 +53,9 @@ def fill_chances(size=MAX_ROW, most=MOST_DRAWN, cells=CELLS, shares=64):
         for i in range(1, len(grid)):  # Heun's rule
             here = chance[k, i - 1]
             slope = np.maximum(split[i - 1], here).mean() - here
-            there = here + slope / cells
+            there = here + slope / CELLS
             slope += np.maximum(split[i], there).mean() - there
-            chance[k, i] = here + slope / cells / 2
+            chance[k, i] = here + slope / CELLS / 2
     return chance
 
 
@@ -63,7 +65,7 @@ CHANCE = fill_chances()
 @helper
 def chance_of(slots, drawn):
     """The chance that a gap is filled, between the table's cells."""
-    y = min(drawn, MOST_DRAWN - 0.001) * CELLS
+    y = min(drawn, MOST_DRAWN - 0.001) * CELLS  # there is no cell after the last
     i = np.int64(y)
     return CHANCE[slots, i] + (CHANCE[slots, i + 1] - CHANCE[slots, i]) * (y - i)
 
@@ -73,7 +75,7 @@ def chance_of(slots, drawn):
 
 @routine
 def count_unseen(s, params, player, below):
-    """Write into `below` (2 * 100 + 1,) how many unseen numbers are less than each height; the count of unseen cards.
+    """How many cards are unseen; `below`, int64 (HEIGHTS,), is filled in: unseen numbers less than each height.
 
     A number's height is itself. To the right of a mountain's peak it is mirrored, so that the row ascends there, too.
     """
@@ -109,6 +111,7 @@ def row_worth(row, params, below, share, points, prize):
     length, numbers = np.int64(params.row_len), np.int64(params.numbers)
     peak = length // 2 if params.row_shape == MOUNTAIN else length
     worth[length] = prize
+    best = 0.0
     for i in range(length - 1, -2, -1):
         card = np.int64(row[i]) if i >= 0 else -1
         if card == THUNDER:
@@ -118,10 +121,11 @@ def row_worth(row, params, below, share, points, prize):
         best, slots, thunders = 0.0, 0, 0
         for j in range(i + 1, length + 1):
             if worth[j] >= 0:
-                high = 2 * numbers if peak < length else numbers
-                if j < length:
+                if j == length:
+                    high = 2 * numbers if peak < length else numbers
+                else:
                     high = mirrored(params, np.int64(row[j])) if j > peak else np.int64(row[j])
-                fitting = below[max(high, 0)] - below[low + 1] if high > low else -1
+                fitting = below[high] - below[low + 1] if high > low else -1
                 if i < peak < j and peak < length:
                     fitting //= 2  # each number is counted on both sides of the peak
                 if fitting >= slots:
@@ -131,10 +135,19 @@ def row_worth(row, params, below, share, points, prize):
                 thunders += 1
             else:
                 slots += 1
-        if i < 0:
-            return best
-        worth[i] = best + points * (1 + (card % FLASH == 0))
-    return 0.0
+        if i >= 0:
+            worth[i] = best + points * (1 + (card % FLASH == 0))
+    return best
+
+
+@helper
+def worth_with(row, slot, card, params, below, share, points, prize):
+    """`row_worth` with a card on a slot; the row is left as it was."""
+    covered = row[slot]
+    row[slot] = card
+    worth = row_worth(row, params, below, share, points, prize)
+    row[slot] = covered
+    return worth
 
 
 @helper
@@ -144,6 +157,12 @@ def others_last(s, params, seats, draws):
     drawn = (params.numbers + params.thunders - n * params.row_len - s.left) / n
     late = (drawn + draws - PACE * params.row_len) / (SPREAD * params.row_len)
     return (1 / (1 + np.exp(late))) ** (n - 1)
+
+
+@helper
+def stop_worth(seats):
+    """What a right Stop is worth to a seat, its points and the others' loss."""
+    return STOP_POINTS + SWING / max(1, len(seats) - 1)
 
 
 # --- The bot ----------------------------------------------------------------------------------------------------------
@@ -162,11 +181,13 @@ def look_ahead(s, params, p, slot, card):
 @routine
 def best_slot(s, params, seats, player):
     """The slot that the card in hand is best laid on; the lowest of equals."""
-    card, left = np.int64(s.held[player]), s.left / len(seats)
-    row, below = copy_row(s, player, scratch(MAX_ROW, np.int64)), scratch(HEIGHTS, np.int64)
-    value = scratch(MAX_ROW, np.float64)
+    card = np.int64(s.held[player])
+    row = copy_row(s, player, scratch(MAX_ROW, np.int64))
+    below = scratch(HEIGHTS, np.int64)
     unseen = count_unseen(s, params, player, below)
-    prize = STOP_POINTS + SWING / max(1, len(seats) - 1)
+    left = s.left / len(seats)
+    prize = stop_worth(seats)
+    value = scratch(MAX_ROW, np.float64)
     running = 0.0 if s.phase == FINAL_PLACE else others_last(s, params, seats, 0)
     for i in range(params.row_len):
         value[i] = (1 - running) * look_ahead(s, params, player, i, card)[0]
@@ -175,11 +196,7 @@ def best_slot(s, params, seats, player):
         later = 0.0 if draws == left or k == len(ENDS) - 1 else min(running, others_last(s, params, seats, draws))
         if running > later:
             for i in range(params.row_len):
-                covered = row[i]
-                row[i] = card
-                worth = row_worth(row, params, below, draws / unseen, 1.0, prize)
-                value[i] += (running - later) * worth
-                row[i] = covered
+                value[i] += (running - later) * worth_with(row, i, card, params, below, draws / unseen, 1.0, prize)
         running = later
     chosen = 0
     for i in range(params.row_len):
@@ -198,7 +215,7 @@ def count_policy(s, params, seats, player, mask, draw):
     return DRAW if mask[DRAW] else WAIT
 
 
-class CountAgent(PolicyAgent):
+class CountAgent(Flash10Agent):
     """The counting bot."""
 
     name = "rule:2"

@@ -17,7 +17,7 @@ from flinchenv.flash10.game import DRAW, STOP, WAIT
 from flinchenv.flash10.rows import MOUNTAIN, THUNDER
 from flinchenv.flash10.rules import MAX_ROW
 
-from .flash10_table import PolicyAgent, copy_row, scratch
+from .flash10_table import Flash10Agent, copy_row, scratch
 
 NO_ROOM = -1
 
@@ -102,7 +102,7 @@ def fit_policy(s, params, seats, player, mask, draw):
     return DRAW if mask[DRAW] else WAIT
 
 
-class FitAgent(PolicyAgent):
+class FitAgent(Flash10Agent):
     """The slot-fitting bot."""
 
     name = "rule:1"

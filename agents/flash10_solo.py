@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from flinchenv.core.bits import count_bits, first_bit
-from flinchenv.core.kernel import routine
+from flinchenv.core.kernel import kernel, routine
 from flinchenv.core.params import refuse
 from flinchenv.flash10.game import DRAW, STOP
 from flinchenv.flash10.rows import THUNDER, may_be_stopped, score_row, turn_up
 
-from .agent import ProbabilisticAgent, check_mask
+from .agent import DeterministicAgent
 from .flash10_count import STOP_POINTS
-from .flash10_table import bot_kernel, records
+from .flash10_table import records
 
 MOST_VALUES = 2**25  # 256 MiB of float64
 NEVER = -1000.0  # less than any score
@@ -60,7 +60,8 @@ def solve(setup):
     places = place_values(rules)
     dealt = (np.diff(np.sort(rows)) > 0).all(1)  # no card twice
     sets = np.where(dealt, (1 << rows).sum(1), -1)
-    points, done = np.zeros(len(rows), np.int64), np.zeros(len(rows), bool)
+    points = np.zeros(len(rows), np.int64)
+    done = np.zeros(len(rows), bool)
     judge_rows(setup.new_games(1), setup.params, rows, points, done)
     if rules.floor_zero:
         points = np.maximum(points, 0)
@@ -69,7 +70,8 @@ def solve(setup):
     stops = np.where(done, points + STOP_POINTS, NEVER if setup.params[0]["checked_stop"] else 0.0)
     solve_middles(rows, sets, places, stops, values)
     first = np.flatnonzero(dealt)
-    return Solution(values[(1 << cards) - 1 - sets[first], first].mean(), values, stops)
+    deck = (1 << cards) - 1
+    return Solution(values[deck - sets[first], first].mean(), values, stops)
 
 
 def place_values(rules):
@@ -77,14 +79,19 @@ def place_values(rules):
     return (rules.numbers + rules.thunders) ** np.arange(rules.row_len)[::-1]
 
 
-@bot_kernel
+@kernel
 def judge_rows(games, rules, rows, points, done):
-    """Each row's points without Stop, and whether it may be stopped; `games` is one record, for scratch."""
+    """Write down the points (R,) of rows (R, L) without Stop, and whether each may be stopped.
+
+    Args:
+        games: one record, for scratch.
+    """
     s, params = games[0], rules[0]
     for r in range(len(rows)):
         for i in range(params.row_len):
             turn_up(s, 0, i, rows[r, i] if rows[r, i] < params.numbers else THUNDER)
-        points[r], done[r] = score_row(s, params, 0), may_be_stopped(s, params, 0)
+        points[r] = score_row(s, params, 0)
+        done[r] = may_be_stopped(s, params, 0)
 
 
 @routine
@@ -101,7 +108,7 @@ def draw_value(rows, places, values, middle, r):
     return total / count_bits(middle)
 
 
-@bot_kernel
+@kernel
 def solve_middles(rows, sets, places, stops, values):
     """Fill in the values of all middles but the empty one; a set comes after those it holds, since its bits do."""
     for middle in range(1, len(values)):
@@ -110,7 +117,7 @@ def solve_middles(rows, sets, places, stops, values):
                 values[middle, r] = max(stops[r], draw_value(rows, places, values, middle, r))
 
 
-class SoloAgent(ProbabilisticAgent):
+class SoloAgent(DeterministicAgent):
     """Plays alone as well as can be.
 
     Args:
@@ -120,30 +127,34 @@ class SoloAgent(ProbabilisticAgent):
     name = "solo"
 
     def __init__(self, setup):
-        self.setup, self.solution = setup, solve(setup)
+        self.setup = setup
+        self.solution = solve(setup)
         self.needs_view = not setup.rules.obs_seen
 
-    def act(self, observation, action_mask, rng=None, view=None):
-        """The best action in each row; `rng` is not asked. See `Agent.act`."""
-        check_mask(action_mask)
-        rules, (_, values, stops) = self.setup.rules, self.solution
-        games = records(self.setup, observation, view if self.needs_view else None, self.needs_view)
-        numbers, places = np.arange(rules.numbers), place_values(rules)
-        held = games["held"][:, :1].astype(np.int64)
-        row = games["row"][:, 0, : rules.row_len].astype(np.int64)
-        shown = (row == THUNDER).cumsum(1)
-        row = np.where(row == THUNDER, rules.numbers - 1 + shown, row)
-        seen = games["seen"][:, numbers // 64] >> (numbers % 64).astype(np.uint64) & np.uint64(1) == 1
-        unseen = ~seen & (numbers != held)
-        spare = games["left"] - unseen.sum(1)  # Thunders in the middle, those after the row's
-        first = rules.numbers + shown[:, -1]
-        middle = unseen @ (1 << numbers) + (((1 << spare) - 1) << first)
-        held = np.where(held == THUNDER, (first + spare)[:, None], held)
+    def choose(self, observation, action_mask, view):
+        """The best action in each row; see `DeterministicAgent.choose`."""
+        _, values, stops = self.solution
+        row, held, middle = numbered(self.setup.rules, records(self.setup, observation, view))
+        places = place_values(self.setup.rules)
         index = row @ places
-        laid = values[middle[:, None], index[:, None] + (held - row) * places]
+        laid = values[middle[:, None], index[:, None] + (held[:, None] - row) * places]
         idle = np.where(stops[index] >= values[middle, index], STOP, DRAW)
-        return np.where(np.asarray(action_mask)[:, 0] == 1, laid.argmax(1), idle)
+        return np.where(action_mask[:, 0] == 1, laid.argmax(1), idle)
 
-    def probs(self, observation, action_mask, view=None):
-        """1 for what `act` chooses, 0 for the rest."""
-        return np.eye(self.setup.num_actions)[self.act(observation, action_mask, view=view)]
+
+def numbered(rules, games):
+    """(rows (N, L), cards in hand (N,), middles (N,)), int64, of seat 0 in GAME records (N,), as `solve` has them.
+
+    Of the Thunders, all alike, the row takes the first numbers, then the middle, then the hand.
+    """
+    held = games["held"][:, 0].astype(np.int64)
+    row = games["row"][:, 0, : rules.row_len].astype(np.int64)
+    shown = (row == THUNDER).cumsum(1)
+    row = np.where(row == THUNDER, rules.numbers - 1 + shown, row)
+    numbers = np.arange(rules.numbers)
+    seen = games["seen"][:, :1] >> numbers.astype(np.uint64) & np.uint64(1) == 1  # decks solved fit one word
+    unseen = ~seen & (numbers != held[:, None])
+    first = rules.numbers + shown[:, -1]  # Thunder of the middle
+    thunders = games["left"] - unseen.sum(1)
+    middle = unseen @ (1 << numbers) + (((1 << thunders) - 1) << first)
+    return row, np.where(held == THUNDER, first + thunders, held), middle

@@ -1,30 +1,20 @@
-"""What the rule bots of Flash 10 share: the record as a seat sees it, scratch space for kernels, one agent class.
-
-A bot is a compiled policy(s, params, seats, player, mask, draw) -> action, as `VectorGame.rollout` takes it, that reads
-of the record `s` only what `player` may see. Its agent makes such records out of observations and runs the same policy
-on them, so that both faces are one and the observation is proof that the policy sees no more.
-"""
-
-import functools
+"""What the bots of Flash 10 share: the record as a seat sees it, and scratch space for kernels."""
 
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
+from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from flinchenv.core.kernel import helper
-from flinchenv.core.params import refuse
 from flinchenv.core.spec import RUNNING
 from flinchenv.flash10.observe import seen_numbers
 from flinchenv.flash10.rows import NONE
-from flinchenv.flash10.rules import MAX_NUMBERS, MAX_ROW
+from flinchenv.flash10.rules import MAX_ROW
 
-from .agent import ProbabilisticAgent, check_mask
+from .policy import PolicyAgent, field_reader
 
-WORDS = np.arange(MAX_NUMBERS) // 64  # where `s.seen` keeps each number
-NO_DRAW = np.uint64(0)
-BITS = np.uint64(1) << (np.arange(MAX_NUMBERS) % 64).astype(np.uint64)
+SEEN_BITS = 128  # of `s.seen`, two words
 
 
 def _scratch(size, dtype):
@@ -61,68 +51,28 @@ def copy_row(s, p, row):
     return row
 
 
-class PolicyAgent(ProbabilisticAgent):
-    """The agent of a compiled policy that does not roll dice.
+class Flash10Agent(PolicyAgent):
+    """The agent of a policy of Flash 10."""
 
-    Args:
-        setup: the game and its rules.
-    """
-
-    policy = None  # policy(s, params, seats, player, mask, draw) -> action
     uses_seen = False  # whether the policy reads `s.seen`
 
     def __init__(self, setup):
-        self.setup = setup
+        super().__init__(setup)
         self.needs_view = self.uses_seen and not setup.rules.obs_seen
 
-    def act(self, observation, action_mask, rng=None, view=None):
-        """What the policy chooses in each row; `rng` is not asked. See `Agent.act`."""
-        check_mask(action_mask)
-        games = records(self.setup, observation, view if self.needs_view else None, self.needs_view)
-        actions = np.zeros(len(games), np.int64)
-        mask = np.ascontiguousarray(action_mask, np.int8)
-        chooser(type(self).policy)(games, self.setup.params, self.setup.seats, mask, actions)
-        return actions
-
-    def probs(self, observation, action_mask, view=None):
-        """1 for what `act` chooses, 0 for the rest."""
-        return np.eye(self.setup.num_actions)[self.act(observation, action_mask, view=view)]
+    def records(self, observation, view):
+        """See `PolicyAgent.records`."""
+        return records(self.setup, observation, view)
 
 
-def bot_kernel(py_func):
-    """Compile a function of the bots that Python calls.
-
-    Not kept on the disk: the cache would not notice an edit of what it calls in other files outside the package.
-    """
-    return py_func if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(py_func)
-
-
-@functools.cache
-def chooser(policy):
-    """A compiled loop that asks the policy in every row for seat 0."""
-
-    def choose(games, rules, seats, mask, actions):
-        for i in range(len(games)):
-            actions[i] = policy(games[i], rules[0], seats, 0, mask[i], NO_DRAW)
-
-    return bot_kernel(choose)
-
-
-def records(setup, observation, views=None, need_views=False):
+def records(setup, observation, views=None):
     """GAME records (N,) that hold what int8 (N, D) observations show, seats counted from the observer; the rest is 0.
 
     Args:
-        views: one `SeatView` a row, for the numbers seen where the rules do not show them.
-        need_views: refuse to do without.
+        views: one `SeatView` a row, for the numbers seen where the rules do not show them; without, none are.
     """
-    observation = np.asarray(observation)
     rules, n, rows = setup.rules, setup.num_players, len(observation)
-    if need_views and views is None:
-        refuse("view", None, "one SeatView a row, for an agent that remembers cards where obs_seen is False")
-
-    def field(name):
-        f = setup.layout[name]
-        return observation[:, f.entries].reshape(rows, *f.shape).astype(np.int64)
+    field = field_reader(setup, observation)
 
     def seats_set(name):
         return field(name) @ (1 << np.arange(n))
@@ -130,7 +80,8 @@ def records(setup, observation, views=None, need_views=False):
     games = setup.new_games(rows)
     games["end_reason"] = RUNNING
     games["phase"] = field("phase").argmax(1)
-    games["left"], games["tick"] = field("middle"), field("tick")
+    games["left"] = field("middle")
+    games["tick"] = field("tick")
     games["ready_at"][:, :n] = games["tick"][:, None] + np.maximum(field("ready_in"), field("cooling"))
     games["holding"] = seats_set("holding")
     games["checked"] = field("own_check")
@@ -138,15 +89,13 @@ def records(setup, observation, views=None, need_views=False):
     games["held"][:, 0] = np.where(field("holding")[:, 0], field("held"), NONE)
     row = field("row")
     games["row"][:, : row.shape[1]] = row
-    shown = np.concatenate([field("row_thunder"), field("row_flash")], 2)
-    games["marks"][:, : row.shape[1]] = shown @ (1 << np.arange(2 * MAX_ROW))
+    marks = np.concatenate([field("row_thunder"), field("row_flash")], 2)
+    games["marks"][:, : row.shape[1]] = marks @ (1 << np.arange(2 * MAX_ROW))
+    seen = np.zeros((rows, SEEN_BITS), bool)
     if rules.obs_seen:
-        seen = np.zeros((rows, MAX_NUMBERS), bool)
         seen[:, : rules.numbers] = field("seen")
-        for word in range(2):
-            games["seen"][:, word] = (seen * BITS)[:, word == WORDS].sum(1)
     elif views is not None:
         for i, view in enumerate(views):
-            seen = np.isin(np.arange(MAX_NUMBERS), list(seen_numbers(view.information_state())))
-            games["seen"][i] = [(seen * BITS)[word == WORDS].sum() for word in range(2)]
+            seen[i, list(seen_numbers(view.information_state()))] = True
+    games["seen"] = np.packbits(seen, axis=1, bitorder="little").view("<u8")
     return games

@@ -18,14 +18,15 @@ from .flash10_count import (
     ENDS,
     HEIGHTS,
     STOP_POINTS,
-    SWING,
     best_slot,
     count_unseen,
     look_ahead,
     others_last,
     row_worth,
+    stop_worth,
+    worth_with,
 )
-from .flash10_table import PolicyAgent, copy_row, scratch
+from .flash10_table import Flash10Agent, copy_row, scratch
 
 CAUTION = 1.0  # points by which a false Stop must be better: one that is put off may be needless (tuned)
 
@@ -45,11 +46,12 @@ def outlook(s, params, seats, player, below, unseen):
     margin, running = 0.0, 1.0
     for k in range(len(ENDS)):
         draws = min(ENDS[k], s.left / n)
+        share = draws / unseen
         level, still = 0.0, 1.0
         for p in range(n):
             copy_row(s, p, row)
-            still *= 1 - row_worth(row, params, below, draws / unseen, 0.0, 1.0)
-            points = row_worth(row, params, below, draws / unseen, 1.0, STOP_POINTS)
+            still *= 1 - row_worth(row, params, below, share, 0.0, 1.0)
+            points = row_worth(row, params, below, share, 1.0, STOP_POINTS)
             level += points if p == player else -points / (n - 1)
         if draws == s.left / n or k == len(ENDS) - 1:
             still = 0.0
@@ -66,27 +68,30 @@ def gain_of_drawing(s, params, seats, player, below, unseen):
         return -1.0  # the next card may be the last, and then nobody stops
     row = copy_row(s, player, scratch(MAX_ROW, np.int64))
     share = (s.left / n - 1) / unseen
-    numbers = below[params.numbers]
-    hope = 0.0
-    for card in range(params.numbers + 1):
-        count = below[card + 1] - below[card]
-        if card == params.numbers:
-            card, count = THUNDER, unseen - numbers
-        if count > 0:
-            best = -100.0
-            for i in range(params.row_len):
-                points, done = look_ahead(s, params, player, i, card)
-                value = np.float64(points + STOP_POINTS)
-                if not done:
-                    covered = row[i]
-                    row[i] = card
-                    value = row_worth(row, params, below, share, 1.0, STOP_POINTS)
-                    row[i] = covered
-                best = max(best, value)
-            hope += count * best
+    hope = 0.0  # summed over the unseen cards
+    for card in range(params.numbers):
+        if below[card + 1] > below[card]:
+            hope += laid_worth(s, params, player, row, card, below, share)
+    thunders = unseen - below[params.numbers]
+    if thunders > 0:
+        hope += thunders * laid_worth(s, params, player, row, THUNDER, below, share)
     lost = 1 - others_last(s, params, seats, 1) / others_last(s, params, seats, 0)
-    risk = lost * (STOP_POINTS + SWING / max(n - 1, 1))
+    risk = lost * stop_worth(seats)
     return hope / unseen - score_row(s, params, player) - STOP_POINTS - risk
+
+
+@routine
+def laid_worth(s, params, player, row, card, below, share):
+    """What a row (L,), Stop included, is worth with a card on the slot that is best for it; see `row_worth`."""
+    best = -np.inf
+    for i in range(params.row_len):
+        points, done = look_ahead(s, params, player, i, card)
+        if done:
+            value = np.float64(points + STOP_POINTS)
+        else:
+            value = worth_with(row, i, card, params, below, share, 1.0, STOP_POINTS)
+        best = max(best, value)
+    return best
 
 
 @routine
@@ -107,7 +112,7 @@ def timing_policy(s, params, seats, player, mask, draw):
     return DRAW
 
 
-class TimingAgent(PolicyAgent):
+class TimingAgent(Flash10Agent):
     """The Stop-timing bot."""
 
     name = "rule:3"

@@ -11,7 +11,7 @@ from flinchenv.core.params import refuse
 from flinchenv.flash10.game import DRAW, STOP, WAIT
 from flinchenv.flash10.rows import THUNDER, may_be_stopped, take_card, turn_up
 
-from .agent import ProbabilisticAgent, check_mask
+from .agent import DeterministicAgent
 
 NEAR = 3  # pairs of slots up to so far apart
 BINS = 20  # numbers are told apart by their share of the deck's; Thunders have a bin of their own
@@ -134,7 +134,7 @@ def finishing_slot(s, params, card):
     return found
 
 
-class TupleAgent(ProbabilisticAgent):
+class TupleAgent(DeterministicAgent):
     """Lays each card where the row is worth most, stops as soon as its own check allows, else draws.
 
     Args:
@@ -152,17 +152,11 @@ class TupleAgent(ProbabilisticAgent):
         self._row = layout["row"].entries[: setup.rules.row_len]
         self._held, self._check = layout["held"].start, layout["own_check"].start
 
-    def act(self, observation, action_mask, rng=None, view=None):
-        """See `Agent.act`; nothing is drawn."""
-        check_mask(action_mask)
-        observation, mask = np.asarray(observation), np.asarray(action_mask)
+    def choose(self, observation, action_mask, view):
+        """See `DeterministicAgent.choose`."""
         rows = np.ascontiguousarray(observation[:, self._row], np.int64)
-        actions = np.zeros(len(rows), np.int64)
-        choose_slots(rows, observation[:, self._held].astype(np.int64), self.setup.params, self.weights, actions)
-        idle = np.where(mask[:, DRAW] == 1, DRAW, WAIT)
-        idle = np.where((mask[:, STOP] == 1) & (observation[:, self._check] == 1), STOP, idle)
-        return np.where(mask[:, 0] == 1, actions, idle)
-
-    def probs(self, observation, action_mask, view=None):
-        """1 for what `act` chooses, 0 for the rest."""
-        return np.eye(self.setup.num_actions)[self.act(observation, action_mask)]
+        slots = np.zeros(len(rows), np.int64)
+        choose_slots(rows, observation[:, self._held].astype(np.int64), self.setup.params, self.weights, slots)
+        idle = np.where(action_mask[:, DRAW] == 1, DRAW, WAIT)
+        idle = np.where((action_mask[:, STOP] == 1) & (observation[:, self._check] == 1), STOP, idle)
+        return np.where(action_mask[:, 0] == 1, slots, idle)

@@ -12,19 +12,10 @@ from flinchenv.core.bits import clipped, count_bits, has
 from flinchenv.core.kernel import helper, routine
 from flinchenv.flinch.cards import NONE, RANKS
 from flinchenv.flinch.center import ARM, EIGHTS
-from flinchenv.flinch.moves import (
-    ALWAYS,
-    BY_CALLS,
-    CALL_STARTER,
-    CALL_STOCK,
-    CHALLENGE,
-    NO_CALL,
-    PLAY,
-    mate,
-)
+from flinchenv.flinch.moves import ALWAYS, BY_CALLS, CALL_STARTER, CALL_STOCK, CHALLENGE, NO_CALL, PLAY, mate
 from flinchenv.flinch.rules import MAX_RANK
 
-from .flinch_moves import starter_play, stock_play
+from .flinch_moves import fits_now, starter_play, stock_play
 from .flinch_route import act_outside_turn
 from .flinch_search import free_action, search_policy
 from .flinch_table import FlinchAgent
@@ -69,10 +60,9 @@ def passed_stock_over(s, params, seats, q):
     """Whether a turn ended with a Stockpile card that could be played, surely an offence (F33)."""
     if not s.ending or params.stock_duty != ALWAYS or exposed_cards(s, q) > 0:
         return False
-    fits = np.int64(s.playable_up) | np.int64(s.playable_down)
-    found = has(fits, s.stock_rank[q])
+    found = fits_now(s, s.stock_rank[q])
     if params.partnership:
-        found |= has(fits, s.stock_rank[mate(seats, q)])
+        found |= fits_now(s, s.stock_rank[mate(seats, q)])
     return found != 0
 
 
@@ -89,13 +79,14 @@ def exposed_cards(s, q):
 def is_suspect(s, params, seats, cards, observer):
     """Whether so many hidden cards of a hand more likely than not hold a starter that was kept back.
 
-    A hand with a starter is kept so by KEEPERS of the players; the others would have played it. What is hidden is told
-    from the seat `observer`, or for NONE from the open cards alone.
+    A hand with a starter is kept so by KEEPERS of the players; the others would have played it.
+
+    Args:
+        cards: the hand's hidden cards less the discard that ends the turn, which is never a starter.
+        observer: the seat from which it is told what is hidden, or NONE to tell it from the open cards alone.
     """
-    hidden, starters = np.int64(s.left), np.int64(0)
-    for rank in range(1, MAX_RANK + 1):
-        starters += np.int64(params.copies) * has(params.duty_starters, rank)
-    starters -= starters_in_center(s, params)
+    hidden = np.int64(s.left)
+    starters = np.int64(params.copies) * count_bits(np.int64(params.duty_starters)) - starters_in_center(s, params)
     for q in range(len(seats)):
         hidden += max(clipped(s.stock_left[q]) - 1, 0)
         starters -= has(params.duty_starters, s.stock_rank[q])

@@ -24,12 +24,16 @@ from flinchenv.flinch.moves import (
     RESERVE,
     STOCK,
     WILD_DISCARD,
+    mate,
 )
 from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
 
-# The scores of GREEDY's discards (rules 1.3 Table settings): a card goes one below a top if it can, else on its equal,
-# else on a higher card, the nearer the better; the rank below the own Stockpile's is kept.
-ONE_BELOW, EQUAL, HIGHER, KEPT = 100, 60, 20, 30
+# The scores of GREEDY's discards (rules 1.3 Table settings).
+ONE_BELOW = 100  # on a card one higher
+EQUAL = 60  # on a card of the same rank
+HIGHER = 20  # on a still higher card, less the difference
+DEEP = 1  # for each card beneath, on a lower card
+KEPT = 30  # the card before the Stockpile's is given away
 LAST_CHOICE = -1000  # a wild is discarded only if nothing else can be
 
 
@@ -45,13 +49,10 @@ def first_legal(mask):
 @helper
 def stock_play(mask):
     """A play of the own Stockpile's card, else of the partner's, or NONE."""
-    if mask[STOCK]:
-        return STOCK
-    if mask[DOWN]:
-        return DOWN
-    if mask[MATE]:
-        return MATE
-    return MATE_DOWN if mask[MATE_DOWN] else NONE
+    for action in (STOCK, DOWN, MATE, MATE_DOWN):
+        if mask[action]:
+            return action
+    return NONE
 
 
 @helper
@@ -65,13 +66,17 @@ def hand_play(s, mask, rank):
 @helper
 def reserve_play(mask, slot):
     """A play of an own Reserve Pile's top, else of the partner's in the same place, or NONE."""
-    if mask[RESERVE + slot]:
-        return RESERVE + slot
-    if mask[DOWN + RESERVE + slot]:
-        return DOWN + RESERVE + slot
-    if mask[MATE + 1 + slot]:
-        return MATE + 1 + slot
-    return MATE_DOWN + 1 + slot if mask[MATE_DOWN + 1 + slot] else NONE
+    for first in (RESERVE, DOWN + RESERVE, MATE + 1, MATE_DOWN + 1):
+        if mask[first + slot]:
+            return first + slot
+    return NONE
+
+
+@helper
+def reserve_rank(s, seats, p, action, slot):
+    """The rank that a `reserve_play` plays."""
+    owner = mate(seats, p) if action >= MATE else p
+    return np.int64(s.top[owner, slot])
 
 
 @routine
@@ -107,51 +112,82 @@ def greedy_play(s, mask):
 
 
 @helper
+def fits_now(s, rank):
+    """Whether a rank, EMPTY perhaps, can be played already."""
+    return has(np.int64(s.playable_up) | np.int64(s.playable_down), rank)
+
+
+# --- Discards ---------------------------------------------------------------------------------------------------------
+
+
+@helper
 def discard_id(rank, slot):
     """The id that lays a hand card on a place."""
     return WILD_DISCARD + slot if rank == WILD else DISCARD + MAX_RESERVES * (rank - 1) + slot
 
 
 @helper
-def discard_score(s, p, rank, slot):
-    """How well a rank lies on a Reserve Pile; F31 advises descending piles."""
-    top = np.int64(s.top[p, slot])
+def discard_score(top, beneath, rank, equal, deep):
+    """How well a rank lies on a pile with `beneath` cards under a new one; F31 advises descending piles.
+
+    Args:
+        equal, deep: as EQUAL and DEEP.
+    """
     if top == EMPTY:
-        score = rank
-    elif top == rank + 1:
-        score = ONE_BELOW
-    elif top == rank:
-        score = EQUAL
-    elif top > rank:
-        score = HIGHER - (top - rank)
-    else:
-        score = top - rank - clipped(s.pile_cards[p, slot])
+        return rank
+    if top == rank + 1:
+        return ONE_BELOW
+    if top == rank:
+        return equal
+    return HIGHER - (top - rank) if top > rank else top - rank - deep * beneath
+
+
+@helper
+def greedy_score(s, p, rank, slot):
+    """GREEDY's score of a discard."""
+    if rank == WILD:
+        return LAST_CHOICE
+    score = discard_score(np.int64(s.top[p, slot]), clipped(s.pile_cards[p, slot]), rank, EQUAL, DEEP)
     return score - KEPT * (rank == s.stock_rank[p] - 1)
+
+
+@helper
+def no_discard(mask):
+    """What to do where nothing can be discarded: END_TURN, else the lowest legal id."""
+    return END_TURN if mask[END_TURN] else first_legal(mask)
 
 
 @routine
 def first_discard(mask):
-    """The discard of the lowest rank to the lowest place; END_TURN or any other id if there is none."""
+    """The discard of the lowest rank to the lowest place; see `no_discard`."""
     for rank in range(1, MAX_RANK + 1):
         for slot in range(MAX_RESERVES):
             if mask[discard_id(rank, slot)]:
                 return discard_id(rank, slot)
-    return END_TURN if mask[END_TURN] else first_legal(mask)
+    return no_discard(mask)
 
 
 @routine
 def greedy_discard(s, p, mask):
-    """The discard of the highest score, ranks then places ascending; END_TURN or any other id if there is none."""
+    """The discard of the highest score, ranks then places ascending; see `no_discard`."""
     best, chosen = 0, NONE
     for rank in range(MAX_RANK + 1):
         for slot in range(MAX_RESERVES):
             if mask[discard_id(rank, slot)]:
-                score = LAST_CHOICE - slot if rank == WILD else discard_score(s, p, rank, slot)
+                score = greedy_score(s, p, rank, slot)
                 if chosen == NONE or score > best:
                     best, chosen = score, discard_id(rank, slot)
-    if chosen != NONE:
-        return chosen
-    return END_TURN if mask[END_TURN] else first_legal(mask)
+    return chosen if chosen != NONE else no_discard(mask)
+
+
+@routine
+def tidy_action(s, p, mask):
+    """Any play, Reserve Piles first, else the discard that lies best."""
+    action = greedy_play(s, mask)
+    return action if action != NONE else greedy_discard(s, p, mask)
+
+
+# --- Outside the own turn ---------------------------------------------------------------------------------------------
 
 
 @routine

@@ -13,18 +13,19 @@ from flinchenv.core.rng import HALF, LOW, scale_down
 from flinchenv.flinch.cards import EMPTY, NONE, RANKS
 from flinchenv.flinch.center import EIGHTS
 from flinchenv.flinch.ending import same_side
-from flinchenv.flinch.moves import END_TURN, HAND, LAYDOWN, MATE, PLAY, RESERVE, mate
+from flinchenv.flinch.moves import HAND, LAYDOWN, PLAY, RESERVE
 from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
 
 from .flinch_moves import (
     act_elsewhere,
     discard_id,
     due_play,
-    first_legal,
     greedy_discard,
-    greedy_play,
     hand_play,
+    no_discard,
     reserve_play,
+    reserve_rank,
+    tidy_action,
 )
 
 
@@ -34,9 +35,7 @@ def greedy_policy(s, params, seats, player, mask, draw):
     if s.phase != PLAY:
         return outside_turn(s, params, player, mask)
     action = due_play(s, params, mask)
-    if action == NONE:
-        action = greedy_play(s, mask)
-    return action if action != NONE else greedy_discard(s, player, mask)
+    return action if action != NONE else tidy_action(s, player, mask)
 
 
 @routine
@@ -47,9 +46,7 @@ def planner_policy(s, params, seats, player, mask, draw):
     action = due_play(s, params, mask)
     if action == NONE:
         action = path_play(s, params, player, mask)
-    if action == NONE:
-        action = greedy_play(s, mask)
-    return action if action != NONE else greedy_discard(s, player, mask)
+    return action if action != NONE else tidy_action(s, player, mask)
 
 
 @routine
@@ -135,10 +132,8 @@ def harmless_play(s, params, seats, p, mask):
     for k in range(MAX_RESERVES):
         slot = MAX_RESERVES - 1 - k
         action = reserve_play(mask, slot)
-        if action != NONE:
-            owner = mate(seats, p) if action >= MATE else p
-            if is_harmless(s, params, seats, p, np.int64(s.top[owner, slot])):
-                return action
+        if action != NONE and is_harmless(s, params, seats, p, reserve_rank(s, seats, p, action, slot)):
+            return action
     for k in range(MAX_RANK):
         action = hand_play(s, mask, MAX_RANK - k)
         if action != NONE and is_harmless(s, params, seats, p, MAX_RANK - k):
@@ -157,7 +152,7 @@ def is_harmless(s, params, seats, p, rank):
 
 @routine
 def random_discard(s, p, mask, draw):
-    """A random hand card to a random place; where there is none END_TURN or the lowest legal id."""
+    """A random hand card to a random place; see `no_discard`."""
     ranks, slots, cards = 0, 0, 0
     for rank in range(RANKS):
         for slot in range(MAX_RESERVES):
@@ -166,7 +161,7 @@ def random_discard(s, p, mask, draw):
                 slots |= 1 << slot
         cards += has(ranks, rank) * np.int64(s.hand[p, rank])
     if cards == 0:
-        return END_TURN if mask[END_TURN] else first_legal(mask)
+        return no_discard(mask)
     k = scale_down(draw >> HALF, cards)
     chosen = 0
     while not has(ranks, chosen) or k >= s.hand[p, chosen]:

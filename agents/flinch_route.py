@@ -10,26 +10,10 @@ from flinchenv.core.bits import count_bits, first_bit, has
 from flinchenv.core.kernel import helper, routine
 from flinchenv.flinch.cards import NONE, WILD
 from flinchenv.flinch.center import BOTH_ENDS, EIGHTS
-from flinchenv.flinch.moves import (
-    DOWN,
-    HAND,
-    MATE,
-    MATE_DOWN,
-    NAME,
-    PLAY,
-    RESERVE,
-    WILD_PLAY,
-    mate,
-)
+from flinchenv.flinch.moves import DOWN, HAND, MATE, MATE_DOWN, NAME, PLAY, RESERVE, WILD_PLAY, mate
 from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
 
-from .flinch_moves import (
-    act_elsewhere,
-    due_play,
-    first_discard,
-    greedy_discard,
-    greedy_play,
-)
+from .flinch_moves import act_elsewhere, due_play, first_discard, greedy_play, tidy_action
 from .flinch_table import FlinchAgent
 
 # --- Routes -----------------------------------------------------------------------------------------------------------
@@ -42,14 +26,21 @@ def ranks_below(rank):
 
 
 @helper
+def last_rank(ranks):
+    """The highest of a set of ranks, 0 for none."""
+    highest = 0
+    for rank in range(1, MAX_RANK + 1):
+        highest = rank if has(ranks, rank) else highest
+    return highest
+
+
+@helper
 def ascending_route(s, params, target):
     """The ranks from the nearest pile that ascends to `target`, without it; empty if it fits or nothing leads to it."""
     start = np.int64(s.playable_up) & ranks_below(target + 1)
     if params.center == EIGHTS:
         start &= ~ranks_below(params.middle)
-    nearest = 0
-    for rank in range(1, MAX_RANK + 1):
-        nearest = rank if has(start, rank) else nearest
+    nearest = last_rank(start)
     return ranks_below(target) & ~ranks_below(nearest) if nearest > 0 else np.int64(0)
 
 
@@ -59,14 +50,13 @@ def descending_route(s, params, target):
     start = np.int64(s.playable_down)
     if params.center == EIGHTS:
         start = np.int64(s.playable_up) & ranks_below(params.middle + 1)
-    start &= ~ranks_below(target)
-    start &= ~(1 << WILD)
+    start &= ~ranks_below(target) & ~(1 << WILD)
     return ranks_below(first_bit(start) + 1) & ~ranks_below(target + 1) if start else np.int64(0)
 
 
 @helper
 def is_number(rank):
-    """Whether a pile shows a card that is no wild."""
+    """Whether the top of a pile is a card, and no wild."""
     return WILD < rank <= MAX_RANK
 
 
@@ -107,10 +97,16 @@ def own_ranks(s, params, seats, p):
 # --- Plays ------------------------------------------------------------------------------------------------------------
 
 
+@helper
+def first_id(params, descending):
+    """What is added to ids of plays on a pile that ascends or descends; in the eights game they are the same."""
+    return DOWN if descending and params.center == BOTH_ENDS else 0
+
+
 @routine
 def play_of(s, params, seats, p, mask, rank, descending):
     """The play of a rank, from the hand if it is there, else from the first Reserve Pile, or NONE."""
-    down = DOWN if descending and params.center == BOTH_ENDS else 0
+    down = first_id(params, descending)
     if has(s.hand_set[p], rank):
         action = WILD_PLAY if rank == WILD else down + HAND + rank
         if mask[action]:
@@ -147,11 +143,7 @@ def route_play(s, params, seats, p, mask):
 @helper
 def next_rank(way, descending):
     """The rank of a route that is to be played first."""
-    rank = first_bit(way)
-    if descending:
-        while way >> rank + 1:
-            rank += 1
-    return rank
+    return last_rank(way) if descending else first_bit(way)
 
 
 @routine
@@ -159,7 +151,7 @@ def name_on_route(s, params, seats, p, mask):
     """A wild becomes the next card of the route to the own Stockpile's card, if there is one, or NONE."""
     way, descending = route(s, params, np.int64(s.stock_rank[p]), own_ranks(s, params, seats, p))
     if way:
-        action = next_rank(way, descending) + (DOWN if descending and params.center == BOTH_ENDS else 0)
+        action = first_id(params, descending) + next_rank(way, descending)
         if mask[action]:
             return action
     return NONE
@@ -195,9 +187,7 @@ def tidy_policy(s, params, seats, player, mask, draw):
     if s.phase != PLAY:
         return act_elsewhere(s, params, player, mask)
     action = due_play(s, params, mask)
-    if action == NONE:
-        action = greedy_play(s, mask)
-    return action if action != NONE else greedy_discard(s, player, mask)
+    return action if action != NONE else tidy_action(s, player, mask)
 
 
 @routine
@@ -208,7 +198,7 @@ def route_policy(s, params, seats, player, mask, draw):
     action = due_play(s, params, mask)
     if action == NONE:
         action = route_play(s, params, seats, player, mask)
-    return action if action != NONE else tidy_policy(s, params, seats, player, mask, draw)
+    return action if action != NONE else tidy_action(s, player, mask)
 
 
 class FirstAgent(FlinchAgent):

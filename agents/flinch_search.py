@@ -9,33 +9,34 @@ import numpy as np
 
 from flinchenv.core.bits import clipped, count_bits, has
 from flinchenv.core.kernel import helper, routine
-from flinchenv.flinch.cards import EMPTY, NONE, WILD
+from flinchenv.flinch.cards import NONE, WILD
 from flinchenv.flinch.center import EIGHTS, UP
 from flinchenv.flinch.ending import same_side
-from flinchenv.flinch.moves import DOWN, END_TURN, MATE, MATE_DOWN, PLAY, mate
+from flinchenv.flinch.moves import DOWN, MATE, MATE_DOWN, PLAY
 from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
 
-from .flinch_moves import discard_id, due_play, first_legal, greedy_play, hand_play, reserve_play
-from .flinch_route import (
-    act_outside_turn,
-    is_number,
-    own_ranks,
-    play_of,
-    ranks_below,
-    route,
-    route_play,
-    tops_of,
+from .flinch_moves import (
+    KEPT,
+    LAST_CHOICE,
+    discard_id,
+    discard_score,
+    due_play,
+    fits_now,
+    greedy_play,
+    hand_play,
+    no_discard,
+    reserve_play,
+    reserve_rank,
 )
+from .flinch_route import act_outside_turn, is_number, own_ranks, play_of, ranks_below, route, route_play, tops_of
 from .flinch_table import FlinchAgent
 
-# Found by play against itself, 2 players, 40,000 games a value or more. All but the first are scores of discards.
+# Found by play against itself, 2 players, 40,000 games a value or more. All but the first are scores of discards, and
+# the other scores are GREEDY's.
 NEAR = 2  # cards that an opponent may lack on its route, and its Stockpile's card counts as near
 EQUAL = 120  # on a card of the same rank
-ONE_BELOW = 100  # on a card one higher
-HIGHER = 20  # on a still higher card, less the difference
 DEEP = 3  # for each card beneath, on a lower card
-BURIED = 50  # a card of the route is buried
-KEPT = 30  # the card before the Stockpile's is given away
+BURIED = 50  # a card of the route is buried, not under its equal or the one below it
 HIGH = 2  # for each rank: low cards are played sooner
 
 
@@ -95,12 +96,6 @@ def helps_others(s, params, seats, p, rank, descending):
 
 
 @helper
-def fits_now(s, rank):
-    """Whether a rank can be played already."""
-    return has(np.int64(s.playable_up) | np.int64(s.playable_down), rank)
-
-
-@helper
 def goes_down(params, action, rank):
     """Whether the play of a rank continues a pile downwards."""
     if params.center == EIGHTS:
@@ -121,7 +116,7 @@ def harmless_play(s, params, seats, p, mask, kept):
         slot = MAX_RESERVES - 1 - k
         action = reserve_play(mask, slot)
         if action != NONE:
-            rank = np.int64(s.top[mate(seats, p) if action >= MATE else p, slot])
+            rank = reserve_rank(s, seats, p, action, slot)
             if is_number(rank) and is_harmless(s, params, seats, p, rank, goes_down(params, action, rank)):
                 return action
     return NONE
@@ -165,37 +160,28 @@ def tops_of_rank(s, p, rank):
 
 @routine
 def best_discard(s, params, seats, p, mask):
-    """The discard of the highest score; END_TURN or any other id if there is none."""
+    """The discard of the highest score, ranks then places ascending, a wild's last; see `no_discard`."""
     target = np.int64(s.stock_rank[p])
     way, descending = route(s, params, target, own_ranks(s, params, seats, p))
     before = target + 1 if descending else target - 1
     best, chosen = 0, NONE
-    for rank in range(1, MAX_RANK + 1):
+    for rank in range(MAX_RANK + 1):
         for slot in range(MAX_RESERVES):
             if mask[discard_id(rank, slot)]:
-                score = discard_score(s, p, rank, slot, way) + HIGH * rank - KEPT * (rank == before)
+                score = route_score(s, p, rank, slot, way) - KEPT * (rank == before)
                 if chosen == NONE or score > best:
                     best, chosen = score, discard_id(rank, slot)
-    for slot in range(MAX_RESERVES):
-        if chosen == NONE and mask[discard_id(WILD, slot)]:
-            chosen = discard_id(WILD, slot)
-    if chosen != NONE:
-        return chosen
-    return END_TURN if mask[END_TURN] else first_legal(mask)
+    return chosen if chosen != NONE else no_discard(mask)
 
 
 @helper
-def discard_score(s, p, rank, slot, way):
+def route_score(s, p, rank, slot, way):
     """How well a rank lies on a Reserve Pile; `way` are the ranks of the own route."""
+    if rank == WILD:
+        return LAST_CHOICE
     top = np.int64(s.top[p, slot])
-    if top == EMPTY:
-        return rank
-    if top == rank:
-        return EQUAL
-    if top == rank + 1:
-        return ONE_BELOW
-    score = HIGHER - (top - rank) if top > rank else top - rank - DEEP * clipped(s.pile_cards[p, slot])
-    return score - BURIED * has(way, top)
+    score = HIGH * rank + discard_score(top, clipped(s.pile_cards[p, slot]), rank, EQUAL, DEEP)
+    return score - BURIED * (has(way, top) and top != rank and top != rank + 1)
 
 
 class SearchAgent(FlinchAgent):

@@ -1,93 +1,48 @@
-"""The two faces of Flinch's bots: compiled policies, and agents that run them on what an observation shows.
-
-A bot is a compiled policy(s, params, seats, player, mask, draw) -> action, as `VectorGame.rollout` takes it, that reads
-of the record `s` only what `player` may see. Its agent makes such records out of observations and runs the same policy
-on them, so that both faces are one and the observation is proof that the policy sees no more.
-"""
-
-import functools
+"""What the agents of Flinch share: the record as a seat sees it."""
 
 import numpy as np
-from numba import config, njit
 
+from flinchenv.core.kernel import kernel
 from flinchenv.core.spec import RUNNING
 from flinchenv.flinch.cards import EMPTY, NONE, RANKS
 from flinchenv.flinch.center import find_playable
 
-from .agent import ProbabilisticAgent, check_mask
+from .policy import PolicyAgent, field_reader
 
-NO_DRAW = np.uint64(0)
 BY_RANK = 1 << np.arange(RANKS)
 
 
-def bot_kernel(py_func):
-    """Compile a function of the bots that Python calls.
+class FlinchAgent(PolicyAgent):
+    """The agent of a policy of Flinch."""
 
-    Not kept on the disk: the cache would not notice an edit of what it calls in other files outside the package.
-    """
-    return py_func if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(py_func)
-
-
-@functools.cache
-def chooser(policy):
-    """A compiled loop that asks the policy in every row for seat 0; `seats` is an array, for any number of players."""
-
-    def choose(games, rules, seats, mask, actions):
-        for i in range(len(games)):
-            find_playable(games[i], rules[0])
-            actions[i] = policy(games[i], rules[0], seats, 0, mask[i], NO_DRAW)
-
-    return bot_kernel(choose)
+    def records(self, observation, view):
+        """See `PolicyAgent.records`."""
+        return records(self.setup, observation)
 
 
-class FlinchAgent(ProbabilisticAgent):
-    """The agent of a compiled policy that does not roll dice.
-
-    Args:
-        setup: the game and its rules.
-    """
-
-    policy = None  # policy(s, params, seats, player, mask, draw) -> action
-
-    def __init__(self, setup):
-        self.setup = setup
-
-    def act(self, observation, action_mask, rng=None, view=None):
-        """What the policy chooses in each row; `rng` and `view` are not asked. See `Agent.act`."""
-        check_mask(action_mask)
-        games = records(self.setup, observation)
-        actions = np.zeros(len(games), np.int64)
-        mask = np.ascontiguousarray(action_mask, np.int8)
-        seats = np.zeros(self.setup.num_players, np.int64)
-        chooser(type(self).policy)(games, self.setup.params, seats, mask, actions)
-        return actions
-
-    def probs(self, observation, action_mask, view=None):
-        """1 for what `act` chooses, 0 for the rest."""
-        return np.eye(self.setup.num_actions)[self.act(observation, action_mask)]
+@kernel
+def find_all_playable(games, rules):
+    """Note in each record which ranks fit the centre."""
+    for i in range(len(games)):
+        find_playable(games[i], rules[0])
 
 
 def records(setup, observation):
-    """GAME records (N,) that hold what int8 (N, D) observations show, seats counted from the observer; the rest is 0.
-
-    Which ranks fit the centre is left to `find_playable`.
-    """
-    observation = np.asarray(observation)
-    rules, n, rows = setup.rules, setup.num_players, len(observation)
-
-    def field(name):
-        f = setup.layout[name]
-        return observation[:, f.entries].reshape(rows, *f.shape).astype(np.int64)
+    """GAME records (N,) that hold what int8 (N, D) observations show, seats counted from the observer, else 0."""
+    rules, n = setup.rules, setup.num_players
+    field = field_reader(setup, observation)
 
     def rank_of(name, nothing):
         shown = field(name)
         return np.where(shown.any(-1), shown.argmax(-1), nothing)
 
-    games = setup.new_games(rows)
+    games = setup.new_games(len(observation))
     games["end_reason"] = RUNNING
     games["phase"] = field("phase").argmax(1)
     games["turn"] = field("turn").argmax(1)
-    games["opened"], games["forced"], games["ending"] = field("opened"), field("forced"), field("window_at_end")
+    games["opened"] = field("opened")
+    games["forced"] = field("forced")
+    games["ending"] = field("window_at_end")
     games["left"] = 100 * field("stack_hundreds") + field("stack_rest")
     games["removed_piles"] = field("removed")
     if rules.center == "eights":
@@ -109,4 +64,5 @@ def records(setup, observation):
     if rules.can_expose:
         games["exposed"][:, :n] = field("exposed")
         games["due"][:, :n] = rank_of("due", NONE)
+    find_all_playable(games, setup.params)
     return games

@@ -11,9 +11,10 @@ import flinchenv
 from flinchenv.agents.flash10_count import CELLS, CHANCE, count_policy, count_unseen, row_worth
 from flinchenv.agents.flash10_fit import fit_policy, fit_slot, row_value
 from flinchenv.agents.flash10_solo import SoloAgent, place_values, solve
-from flinchenv.agents.flash10_table import bot_kernel, copy_row, scratch
+from flinchenv.agents.flash10_table import copy_row, scratch
 from flinchenv.agents.flash10_timing import timing_policy
 from flinchenv.agents.load import load
+from flinchenv.agents.policy import bot_kernel
 from flinchenv.envs.seats import SeatView
 from flinchenv.envs.setup import make_setup
 from flinchenv.experiments import tournament

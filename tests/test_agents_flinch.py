@@ -12,8 +12,8 @@ from flinchenv.agents.flinch_call import call_policy
 from flinchenv.agents.flinch_policies import blocker_policy, greedy_policy, planner_policy, refuser_policy
 from flinchenv.agents.flinch_route import first_policy, route_policy, tidy_policy
 from flinchenv.agents.flinch_search import search_policy
-from flinchenv.agents.flinch_table import bot_kernel
 from flinchenv.agents.load import load
+from flinchenv.agents.policy import bot_kernel
 from flinchenv.core.kernel import routine
 from flinchenv.core.rng import BOT, GAME, GAMMA, mix, stream
 from flinchenv.core.spec import RUNNING

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from flinchenv.agents.flinch_policies import blocker_policy, greedy_policy, planner_policy, refuser_policy
-from flinchenv.agents.flinch_table import bot_kernel
+from flinchenv.agents.policy import bot_kernel
 from flinchenv.core.kernel import routine
 from flinchenv.core.rng import BOT, GAME, GAMMA, mix, stream
 from flinchenv.core.spec import RUNNING

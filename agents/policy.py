@@ -1,0 +1,70 @@
+"""Compiled policies as agents.
+
+A bot is a compiled policy(s, params, seats, player, mask, draw) -> action, as `VectorGame.rollout` takes it, that reads
+of the record `s` only what `player` may see. Its agent makes such records out of observations and runs the same policy
+on them, so that both faces are one and the observation is proof that the policy sees no more.
+"""
+
+import functools
+
+import numpy as np
+from numba import config, njit
+
+from .agent import DeterministicAgent
+
+NO_DRAW = np.uint64(0)
+
+
+class PolicyAgent(DeterministicAgent):
+    """The agent of a compiled policy that does not roll dice.
+
+    Args:
+        setup: the game and its rules.
+    """
+
+    policy = None  # policy(s, params, seats, player, mask, draw) -> action
+
+    def __init__(self, setup):
+        self.setup = setup
+
+    def records(self, observation, view):
+        """GAME records (N,) that hold what int8 (N, D) observations show, seats counted from the observer."""
+        raise NotImplementedError
+
+    def choose(self, observation, action_mask, view):
+        """What the policy chooses in each row; see `DeterministicAgent.choose`."""
+        games = self.records(observation, view)
+        mask = np.ascontiguousarray(action_mask, np.int8)
+        seats = np.zeros(self.setup.num_players, np.int64)
+        actions = np.zeros(len(games), np.int64)
+        chooser(type(self).policy)(games, self.setup.params, seats, mask, actions)
+        return actions
+
+
+def bot_kernel(py_func):
+    """Compile a function of the bots that Python calls.
+
+    Not kept on the disk: the cache would not notice an edit of what it calls in other files outside the package.
+    """
+    return py_func if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(py_func)
+
+
+@functools.cache
+def chooser(policy):
+    """A compiled loop that asks the policy in every row for seat 0; `seats` is an array, for any number of players."""
+
+    def choose(games, rules, seats, mask, actions):
+        for i in range(len(games)):
+            actions[i] = policy(games[i], rules[0], seats, 0, mask[i], NO_DRAW)
+
+    return bot_kernel(choose)
+
+
+def field_reader(setup, observation):
+    """A function field(name) -> int64 (N, *its shape) that reads one field of int8 (N, D) observations."""
+
+    def field(name):
+        f = setup.layout[name]
+        return observation[:, f.entries].reshape(len(observation), *f.shape).astype(np.int64)
+
+    return field

@@ -33,8 +33,8 @@ from .moves import (
     stock_plays,
 )
 
-LEFT, RANDOM = range(2)  # call_priority
-TOP, HIDDEN_RANDOM, BOTTOM = range(3)  # penalty_card
+RANDOM = 1  # call_priority
+TOP, _, BOTTOM = range(3)  # penalty_card
 
 
 @routine

@@ -143,58 +143,48 @@ def is_exposing(s, action):
 def play_card(s, params, seats, action):
     """A card goes to the centre; a wild waits for its name first (FA20)."""
     write_history(s, action)
-    rank, down = source(s, params, seats, action)
+    owner, place, down = find_card(seats, natural(s.turn), action)
+    rank = card_at(s, owner, place)
     if rank == WILD:
         s.naming = action
         s.phase = NAME
     else:
-        move_card(s, params, seats, action, rank, down, 0)
+        move_card(s, params, owner, place, rank, down, 0)
 
 
 @helper
-def source(s, params, seats, action):
-    """The rank of the card that an action plays, and whether it goes on a descending pile."""
-    p = natural(s.turn)
-    down = False
-    if action == WILD_PLAY:
-        return np.int64(WILD), False
-    if action >= MATE:
+def find_card(seats, p, action):
+    """Whose card a play takes, its place as the owner's up id, and whether it goes on a descending pile."""
+    if MATE <= action < WILD_PLAY:
         down = action >= MATE_DOWN
-        action = action - MATE_DOWN if down else action - MATE
-        p = mate(seats, p)
-        if action > 0:
-            return np.int64(s.top[p, action - 1]), down
-    elif action >= DOWN:
-        down = True
-        action -= DOWN
-    if action == STOCK:
-        return np.int64(s.stock_rank[p]), down
-    if action >= RESERVE:
-        return np.int64(s.top[p, action - RESERVE]), down
-    return action - HAND, down
+        k = action - MATE_DOWN if down else action - MATE
+        return mate(seats, p), (STOCK if k == 0 else RESERVE + k - 1), down
+    if DOWN <= action < MATE:
+        return p, action - DOWN, True
+    return p, action, False
 
 
 @helper
-def move_card(s, params, seats, action, rank, down, wild):
-    """Take a card from where the action finds it and lay it on its pile."""
-    p = natural(s.turn)
-    if action == WILD_PLAY:
-        leave_hand(s, p, WILD)
+def card_at(s, owner, place):
+    """The rank of the card in a place."""
+    if place == STOCK:
+        return np.int64(s.stock_rank[owner])
+    if place == WILD_PLAY:
+        return np.int64(WILD)
+    return np.int64(s.top[owner, place - RESERVE]) if place >= RESERVE else place - HAND
+
+
+@helper
+def move_card(s, params, owner, place, rank, down, wild):
+    """Take a card from its place and lay it on its pile, a wild as that rank."""
+    if place == STOCK:
+        pop_stock(s, owner)
+        write_history(s, s.stock_rank[owner])
+    elif RESERVE <= place < WILD_PLAY:
+        pop_reserve(s, owner, place - RESERVE)
     else:
-        if action >= MATE:
-            action = action - MATE_DOWN if action >= MATE_DOWN else action - MATE
-            action = STOCK if action == 0 else RESERVE + action - 1
-            p = mate(seats, p)
-        elif action >= DOWN:
-            action -= DOWN
-        if action == STOCK:
-            pop_stock(s, p)
-            write_history(s, s.stock_rank[p])
-        elif action >= RESERVE:
-            pop_reserve(s, p, action - RESERVE)
-        else:
-            leave_hand(s, p, rank)
-            s.holds_starter &= ~(has(np.int64(params.duty_starters), rank) << p)
+        leave_hand(s, owner, WILD if wild else rank)
+        s.holds_starter &= ~((has(np.int64(params.duty_starters), rank) & (wild == 0)) << owner)
     s.opened = 1
     s.played = 1
     s.forced = 0
@@ -206,11 +196,12 @@ def name_wild(s, params, seats, action):
     """The wild played before goes to the centre as the rank that is named (FA20)."""
     s.turn_actions += 1
     write_history(s, action)
+    played = np.int64(s.naming)
+    owner, place, _ = find_card(seats, natural(s.turn), played)
     down = action >= DOWN
     s.phase = PLAY
-    played = np.int64(s.naming)
     s.naming = NONE
-    move_card(s, params, seats, played, action - DOWN if down else action, down, 1)
+    move_card(s, params, owner, place, action - DOWN if down else action, down, 1)
     after_play(s, params, seats, played)
 
 

@@ -3,9 +3,9 @@
 **Deals.** Every pair plays the same seeds, `Args.seed` and up; seeds start at 2**31, where nobody trains.
 **Seats.** A seed is played once for each way of seating the pair: one A among B's in every seat and, with more than two
 players, one B among A's in every seat. So each side sits everywhere equally often.
-**Points of a game.** The win is shared: with k winners each gets 1/k, and a side gets what its seats got. Equal agents
-thus have a win rate of 1/2 at any number of players. A game is won if all its winners are of one side, drawn if both
-sides have some. A side's return is the mean over its seats.
+**Points of a game.** The win is shared: with k winners each gets 1/k, in a game without one every seat the same; a side
+gets what its seats got. Equal agents thus have a win rate of 1/2 at any number of players. A game is won if all its
+winners are of one side, drawn if both sides have some or nobody has won. A side's return is the mean over its seats.
 **Luck.** An agent draws from a stream keyed by (seed, seating, seat); results do not depend on the batch size.
 **Intervals.** 95 %; games of one seed are not independent, seeds are. Mean returns: normal over seeds. Win rates:
 Wilson at the number of games that would be as uncertain as the seeds are, at most the number of games played.
@@ -257,6 +257,7 @@ def play(setup, agents, seating, seeds, keys):
                     faults[k][reason] += 1
                     lost[row] |= seating[row] == k
     winners = np.where(lost.any(1, keepdims=True), ~lost, games["winners"][:, :p] != 0)
+    winners |= ~(winners | lost).any(1, keepdims=True)  # nobody has won or failed: a draw of all
     shares = winners / winners.sum(1, keepdims=True).clip(1)
     return Games(shares, games["returns"][:, :p], faults)
 

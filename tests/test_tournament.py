@@ -165,6 +165,14 @@ def test_both_sides_may_forfeit():
         assert row["losses"] == row["forfeits"] == 10 and row["mean_return"] == 0
 
 
+def test_a_game_without_a_winner_is_a_draw_of_all():
+    data = run(Args("flinch-v0", ("random", "rule:1"), games=200, rules={"stock_size": 15})).data
+    for row in data["agents"]:
+        assert row["draws"] > 10
+        assert row["wins"] + row["draws"] + row["losses"] == row["games"] == 200
+    assert sum(row["win_rate"] for row in data["agents"]) == pytest.approx(1)
+
+
 def test_ctrl_c_is_no_fault():
     class Stopping(Lowest):
         def act(self, observation, action_mask, rng, view=None):

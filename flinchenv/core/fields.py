@@ -18,7 +18,7 @@ class Field(NamedTuple):
         visibility: "own", "public", "belief" (worked out from what was seen) or "oracle" (the referee alone).
         high: the largest value an entry can take; the smallest is 0.
         meaning: one line for a reader.
-        width: entries a run: what its first axis counts, or 1 where it is written entry by entry.
+        width: entries a run, 1 where it is written entry by entry.
         gap: entries of other fields between one run and the next.
     """
 
@@ -81,14 +81,17 @@ class Layout(NamedTuple):
 def make_layout(pieces):
     """A Layout from (name, shape, encoding, visibility, high, meaning), in the order in which they are written.
 
-    A list of pieces, alike in their first axis, is written row by row, a row of each in turn; a tuple of pieces of one
-    shape is written so entry by entry.
+    A list of pieces is written run by run, one of each in turn: along the axes that they share, which are all but the
+    last of the piece with the fewest (but at least the first). A tuple of pieces of one shape is written so entry by
+    entry.
     """
     fields, start = [], 0
     for piece in pieces:
         group = piece if isinstance(piece[0], (list, tuple)) else [piece]
         single = isinstance(group, tuple)
-        widths = [1 if single or not shape else int(np.prod(shape[1:])) for _, shape, *_ in group]
+        shared = min(max(len(shape) - 1, 1) for _, shape, *_ in group)
+        assert len({tuple(shape[:shared]) for _, shape, *_ in group}) == 1
+        widths = [1 if single else int(np.prod(shape[shared:])) for _, shape, *_ in group]
         together = sum(widths)
         for width, (name, shape, encoding, visibility, high, meaning) in zip(widths, group):
             assert visibility in VISIBILITIES

@@ -342,13 +342,14 @@ def go_on_with_laydown(s, params, seats, last):
 def open_again(s, params, seats, p):
     """The opening goes on with seat p; when no hand could be drawn it is over (FA8)."""
     s.passes = 0
-    set_turn(s, p)
-    if not has_hands(s, seats):
-        if is_dead(s, params, seats):
-            meet_dead_end(s, params, seats)
+    if has_hands(s, seats):
+        set_turn(s, p)
+    elif not is_dead(s, params, seats):
+        begin_turn(s, params, seats, 0)
+    else:
+        meet_dead_end(s, params, seats)
+        if s.end_reason == RUNNING:
             set_turn(s, 0)
-        else:
-            begin_turn(s, params, seats, 0)
 
 
 @helper

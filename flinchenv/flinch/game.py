@@ -323,9 +323,9 @@ def go_on_with_laydown(s, params, seats, last):
     p = natural(s.current_player)
     while p < last and s.hand_cards[p] == 0:
         p += 1
-    s.current_player = p
-    s.turn = p
     if s.hand_cards[p] > 0:
+        s.current_player = p
+        s.turn = p
         return
     s.phase = OPEN
     if params.opening == SEQUENTIAL:

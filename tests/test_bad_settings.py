@@ -147,7 +147,7 @@ def test_rules_of_a_wrong_kind_are_refused(rules):
     refused(lambda: flinchenv.make("flip_it-v0", rules=rules), "rules=", "FlipItRules")
 
 
-@pytest.mark.parametrize("id", ["flip_it-v1", "flip_it", "flipit-v0", "flip_it-Capture-v0", "", None, 3, "flinch-v99"])
+@pytest.mark.parametrize("id", ["flip_it-v1", "flip_it", "flipit-v0", "flip_it-Capture-v0", "", None, 3, "flip_it-v99"])
 def test_unknown_ids_are_refused_with_the_nearest(id):
     for call in (flinchenv.make, flinchenv.spec, flinchenv.layout):
         refused(lambda call=call: call(id), f"id={id!r}", "flip_it-")

@@ -46,7 +46,7 @@ for id, options in games.OPTION_CASES:
     aec = flinchenv.make(id, **options)
     aec.reset(seed=2)
     while aec.agents and aec._games[0].steps < 20:
-        ended = any(aec.terminations.values())
+        ended = any(aec.terminations.values()) or any(aec.truncations.values())
         aec.step(None if ended else int(aec.observe(aec.agent_selection)["action_mask"].argmax()))
     digest.update(aec.snapshot().games.tobytes() + aec.determinize("player_0", 4).snapshot().games.tobytes())
     print(id, digest.hexdigest())
@@ -263,5 +263,5 @@ def test_plain_python_and_checked_indices_give_the_same_games(switch, players, t
     program = PLAY_ALL.replace("PLAYERS", str(players))
     shown = run(program)
     assert len(shown.splitlines()) == sum(options["num_players"] in players for _, options in OPTION_CASES)
-    assert {line.split()[0] for line in shown.splitlines()} == {"flip_it-v0", "flash10-v0"}
+    assert {line.split()[0] for line in shown.splitlines()} == {"flinch-v0", "flip_it-v0", "flash10-v0"}
     assert run(program, **{switch: "1", "NUMBA_CACHE_DIR": str(tmp_path)}) == shown

@@ -323,7 +323,7 @@ def test_both_play_the_same_games():
 @pytest.mark.slow
 def test_both_play_the_same_games_for_long():
     counts = collections.Counter()
-    for k in range(GAMES, GAMES + 2000):
+    for k in range(GAMES, GAMES + 2500):
         play_game(k, counts)
     missed = {phase: counts[phase] for phase in PHASE_COUNTS if counts[phase] < 1000}
     missed |= {branch: counts[branch] for branch in BRANCHES if counts[branch] < 20}

@@ -267,8 +267,8 @@ TINY = {"num_ranks": 3, "series_per_pack": 4, "stock_size": 2, "hand_size": 2, "
 def face_down(s):
     """The ranks of the face-down Stockpile cards that are not public, from seat 0's top on."""
     cards = []
-    for p in range(2):
-        node = int(s.below[s.stock[p]]) if s.stock_left[p] else NONE
+    for p in np.flatnonzero(s.stock_left):
+        node = int(s.below[s.stock[p]])
         while node != NONE:
             if s.card[node] < KNOWN:
                 cards.append(int(s.card[node]))
@@ -276,36 +276,44 @@ def face_down(s):
     return tuple(cards)
 
 
-def hidden_of(s, player):
-    """What a seat of two cannot know of a position but for the Stack, which is the rest."""
-    return tuple(s.hand[1 - player].tolist()), face_down(s)
+def hidden_of(s, others):
+    """What a seat cannot know of a position: the others' hands, face-down cards; the Stack is the rest."""
+    return *(tuple(s.hand[p].tolist()) for p in others), face_down(s)
 
 
-def exhaustive(s, rules, player):
-    """{hidden: share}: every way to deal the unseen cards that agrees with the public facts."""
-    other = 1 - player
-    pool = [*s.deck[: s.left].tolist(), *face_down(s)]
-    for rank in range(RANKS):
-        pool += [rank] * int(s.hand[other, rank] - s.known[other, rank])
-    unknown = int(s.hand_cards[other] - s.known[other].sum())
-    counts = collections.Counter()
-    for chosen in itertools.combinations(range(len(pool)), unknown):
-        hand = s.known[other].copy()
+def ways_to_deal(s, rules, others, pool):
+    """Every way to deal the pool, one by one: the hands of the others that agree with the facts, then what is left."""
+    if not others:
+        for cards in itertools.permutations(pool, len(face_down(s))):
+            yield (cards,)
+        return
+    p = others[0]
+    for chosen in itertools.combinations(range(len(pool)), int(s.hand_cards[p] - s.known[p].sum())):
+        hand = s.known[p].copy()
         for k in chosen:
             hand[pool[k]] += 1
         starter = any(hand[rank] for rank in rules.duty_starters)
-        if (s.starter_free >> other & 1 and starter) or (s.holds_starter >> other & 1 and not starter):
-            continue
-        rest = [pool[k] for k in range(len(pool)) if k not in chosen]
-        for cards in itertools.permutations(rest, len(face_down(s))):
-            counts[tuple(hand.tolist()), cards] += 1
-    total = sum(counts.values())
-    return {hidden: count / total for hidden, count in counts.items()}
+        if not (s.starter_free >> p & 1 and starter) and not (s.holds_starter >> p & 1 and not starter):
+            rest = [pool[k] for k in range(len(pool)) if k not in chosen]
+            for way in ways_to_deal(s, rules, others[1:], rest):
+                yield tuple(hand.tolist()), *way
 
 
-@pytest.mark.parametrize("mode", ["enforced", "challenge"])
-def test_determinize_is_uniform_over_what_agrees_with_the_public_facts(mode):
-    options = {**TINY, "duty_mode": mode, "deadlock": "draw"}
+def exhaustive(s, rules, others):
+    """{hidden: share}: every way to deal the unseen cards that agrees with the public facts."""
+    pool = [*s.deck[: s.left].tolist(), *face_down(s)]
+    for p in others:
+        for rank in range(RANKS):
+            pool += [rank] * int(s.hand[p, rank] - s.known[p, rank])
+    counts = collections.Counter(ways_to_deal(s, rules, others, pool))
+    return {hidden: count / counts.total() for hidden, count in counts.items()}
+
+
+@pytest.mark.parametrize(("mode", "num_players"), [("enforced", 2), ("challenge", 2), ("enforced", 3)])
+def test_determinize_is_uniform_over_what_agrees_with_the_public_facts(mode, num_players):
+    options = {**TINY, "duty_mode": mode, "num_players": num_players}
+    if num_players == 3:
+        options["stock_size"] = 1  # so that all ways to deal can be listed
     env, rng = batch("flinch-v0", options, 256, seed=3), np.random.default_rng(8)
     twin, tried, facts = batch("flinch-v0", options, 2000), 0, collections.Counter()
     for _ in range(16):
@@ -317,20 +325,24 @@ def test_determinize_is_uniform_over_what_agrees_with_the_public_facts(mode):
             if s.phase in (CHALLENGE, LAYDOWN) or s.end_reason != RUNNING:
                 continue
             player = int(s.current_player)
-            facts["free"] += int(s.starter_free >> (1 - player) & 1)
-            facts["holds"] += int(s.holds_starter >> (1 - player) & 1)
+            others = [p for p in range(num_players) if p != player]
+            free = sum(int(s.starter_free) >> p & 1 for p in others)
+            facts["free"] += free > 0
+            facts["mixed"] += 0 < free < len(others)
+            facts["holds"] += any(s.holds_starter >> p & 1 for p in others)
             twin.restore(env.snapshot([i]))
             twin.determinize(np.arange(2000), player, rng.integers(2**31, size=2000))
-            seen = collections.Counter(hidden_of(copy, player) for copy in twin._games)
-            law = exhaustive(s, env.setup.rules, player)
+            seen = collections.Counter(hidden_of(copy, others) for copy in twin._games)
+            law = exhaustive(s, env.setup.rules, others)
             assert set(seen) <= set(law)
             chi2 = sum((seen[hidden] - 2000 * share) ** 2 / (2000 * share) for hidden, share in law.items())
-            free = len(law) - 1
-            assert chi2 < free + 5 * np.sqrt(2 * free) + 10, (chi2, free)
+            degrees = len(law) - 1
+            assert chi2 < degrees + 5 * np.sqrt(2 * degrees) + 10, (chi2, degrees)
             tried += 1
     assert tried > 30
     assert facts["free"] > 0
     assert mode == "enforced" or facts["holds"] > 0
+    assert num_players == 2 or facts["mixed"] > 10
 
 
 def test_known_stock_cards_stay_and_others_are_redrawn():

@@ -6,7 +6,11 @@ from flinchenv.core.params import one_of
 
 from .settings import check_names, read_values
 
-TRAINERS = {"maskable_ppo": "train_maskable_ppo", "td": "train_td"}  # a config's `trainer`: the module
+TRAINERS = {
+    "maskable_ppo": "train_maskable_ppo",
+    "ppo": "train_ppo",
+    "td": "train_td",
+}  # a config's `trainer`: the module
 
 
 def read(config=None, overrides=()):

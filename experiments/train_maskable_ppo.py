@@ -12,69 +12,44 @@ import os
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read once by torch; spinning threads cost 100x on a busy machine
 
-import argparse
 import collections
-import contextlib
 import dataclasses
-import json
-import pathlib
 import random
-import signal
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from torch.utils.tensorboard import SummaryWriter
 
 from flinchenv.adapters.sb3 import SeatVecEnv
 from flinchenv.agents.checkpoint import make_card, save_checkpoint
 from flinchenv.agents.inputs import Inputs, scaled
 from flinchenv.agents.load import load
-from flinchenv.agents.network import check_match
-from flinchenv.core.params import check_rules, choice, flag, integer, refuse, rules_to_json, whole
-from flinchenv.envs.setup import MAX_STEPS, make_setup
+from flinchenv.core.params import check_rules, choice, flag, integer, refuse, whole
+from flinchenv.envs.setup import MAX_STEPS
 from flinchenv.envs.vector import MAX_ENVS
 
-from .curve import draw_curve, measure
+from .curve import measure
 from .imitate import imitate
 from .league import SELF, League, PolicyAgent
-from .progress import Progress
-from .settings import check_env_id, check_mapping, check_text, checked, read_settings, real, settings_table
-from .state import newest_state, save_state
+from .settings import check_env_id, check_mapping, check_text, checked, real
+from .state import save_state
+from .training import (
+    MAX_TRAINING_STEPS,
+    check_agents,
+    check_hidden,
+    check_opponents,
+    command,
+    prepare,
+    settings_of,
+    train,
+)
 
-MAX_TRAINING_STEPS = 10**12
 RECENT = 100  # episodes whose mean return and length are logged
-FREE_ON_RESUME = ("run", "resume", "progress", "total_steps", "torch_threads", "save_every", "eval_every", "eval_games")
-
-
-def _check_hidden(name, value, args):
-    if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 8:
-        refuse(name, value, "a list of 1 to 8 layer sizes")
-    return tuple(whole(name, size, 1, 4096) for size in value)
-
-
-def _check_opponents(name, value, args):
-    allowed = 'a table of names and weights above 0, "self" for past selves among the names'
-    if not isinstance(value, dict) or not value:
-        refuse(name, value, allowed)
-    for weight in value.values():
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
-            refuse(name, value, allowed)
-    return dict(value)
-
-
-def _check_names(name, value, args):
-    if not isinstance(value, (list, tuple)) or not value or len(set(value)) != len(value):
-        refuse(name, value, "a list of different agents' names")
-    return tuple(check_text(name, v, args) for v in value)
 
 
 def _check_batch_size(name, value, args):
@@ -119,9 +94,7 @@ class Args:
     ent_coef: float = real(0.01, 0, 10, "weight of the entropy bonus")
     vf_coef: float = real(0.5, 0, 100, "weight of the value loss")
     max_grad_norm: float = real(0.5, 0, 1e6, "gradients are scaled down to this norm", above=True)
-    hidden: tuple = checked(
-        (64, 64), _check_hidden, "1 to 8 sizes", "layers of the policy's and of the value's network"
-    )
+    hidden: tuple = checked((64, 64), check_hidden, "1 to 8 sizes", "layers of the policy's and of the value's network")
     activation: str = choice("relu", "tanh", doc="between layers")
     bins: int = integer(0, 0, 64, "entries of a thermometer that each count of the observation is also fed as")
     # imitation, before everything else
@@ -130,7 +103,7 @@ class Args:
     # opponents
     opponents: Mapping = checked(
         {"random": 1, "rule": 2, "rule:2": 1, SELF: 2},
-        _check_opponents,
+        check_opponents,
         "names and weights",
         "who plays the other seats of an episode, and how often; 'self' is a past self",
     )
@@ -138,29 +111,13 @@ class Args:
     self_every: int = integer(15, 1, 10**6, "updates between new past selves; the first is the untrained network")
     # the curve
     eval_against: tuple = checked(
-        ("random", "rule", "rule:2"), _check_names, "agents' names", "the curve's opponents, in all other seats"
+        ("random", "rule", "rule:2"), check_agents, "agents' names", "the curve's opponents, in all other seats"
     )
     eval_every: int = integer(250_000, 1, MAX_TRAINING_STEPS, "steps between points of the curve")
     eval_games: int = integer(400, 2, 100_000, "games a point and opponent")
 
     def __post_init__(self):
         check_rules(self)
-
-
-class Result(NamedTuple):
-    """What a run left.
-
-    Attributes:
-        run: its folder. checkpoint: the trained agent's weights, for `agents.load`. curve: the PNG.
-        steps: the learner's decisions. seconds: of all sessions together. env: the id.
-    """
-
-    run: str
-    checkpoint: str
-    steps: int
-    seconds: float
-    curve: str
-    env: str
 
 
 class Extractor(BaseFeaturesExtractor):
@@ -176,26 +133,6 @@ class Extractor(BaseFeaturesExtractor):
         """(N, D) -> (N, size), 0..1."""
         parts = scaled(observations, self.high, self.counts, self.steps)
         return torch.cat([part.flatten(1) for part in parts], 1)
-
-
-class Interrupt:
-    """Turns Ctrl-C into a flag, `asked`, that is read between updates; a second Ctrl-C works as ever."""
-
-    def __enter__(self):
-        self.asked = False
-        self._catches = threading.current_thread() is threading.main_thread()
-        if self._catches:
-            self._before = signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def _ask(self, number, frame):
-        self.asked = True
-        signal.signal(signal.SIGINT, self._before)
-        print("stopping after this update; Ctrl-C again stops at once", file=sys.stderr)
-
-    def __exit__(self, *error):
-        if self._catches:
-            signal.signal(signal.SIGINT, self._before)
 
 
 class Training:
@@ -258,12 +195,9 @@ class Training:
         return scalars
 
     def add_point(self):
-        """Measure the network and add a point to the curve; {name: value} for the log."""
+        """How the network does against each of `eval_against`: {name: what `curve.measure` returned}."""
         agent = PolicyAgent(policy_tensors(self.model), self.args.activation, self.league.inputs)
-        against = {name: measure(agent, rival, self.setup, self.args.eval_games) for name, rival in self.rivals.items()}
-        self.curve.append({"step": self.steps, "against": against})
-        pairs = [(name, key, row[key]) for name, row in against.items() for key in ("mean_return", "win_rate")]
-        return {f"{key}/{name}": value for name, key, value in pairs}
+        return {name: measure(agent, rival, self.setup, self.args.eval_games) for name, rival in self.rivals.items()}
 
     def save(self):
         """Save everything that decides how the run goes on."""
@@ -331,13 +265,6 @@ class Training:
         training = {"settings": settings_of(self.args), "steps": self.steps, "seconds": round(self.seconds, 1)}
         return make_card(self.setup, network, training)
 
-    def draw(self):
-        """Write curve.json and curve.png; the PNG's path."""
-        (self.folder / "curve.json").write_text(json.dumps(self.curve, indent=1) + "\n")
-        title = f"{self.setup.id}, {self.setup.num_players} players, seed {self.args.seed} (bands: 95 % intervals)"
-        draw_curve(self.curve, title, self.folder / "curve.png")
-        return str(self.folder / "curve.png")
-
 
 def make_model(args, env):
     """An untrained MaskablePPO; seeds torch, numpy and random."""
@@ -393,44 +320,6 @@ def _layers(head, modules):
     return {f"{head}.{i}.{part}": tensor.detach().numpy().copy() for i, part, tensor in parts}
 
 
-def settings_of(args):
-    """The settings as plain JSON values."""
-    return rules_to_json(args)
-
-
-def prepare(args):
-    """(setup, folder, newest state or None): everything that can be refused is refused here, before training.
-
-    Raises:
-        ValueError: rules that the game refuses, a folder that cannot be written, or one that holds a run and `resume`
-            is not set, or a run with other settings or of another version of the game.
-    """
-    setup = make_setup(args.env_id, None, args.rules, "raise", args.max_steps or None)
-    for name in [*args.opponents, *args.eval_against, *filter(None, [args.imitate])]:
-        if name != SELF:
-            load(name, setup)
-    if args.imitate and load(args.imitate, setup).needs_view:
-        refuse("imitate", args.imitate, "an agent that plays by the observation alone")
-    folder = pathlib.Path(args.run or f"runs/{args.env_id}-{args.seed}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        refuse("run", str(folder), f"a folder that can be written ({error.strerror})")
-    state = newest_state(folder / "state")
-    if state is None:
-        return setup, folder, None
-    if not args.resume:
-        refuse("run", str(folder), "a folder without a run; resume=True goes on with the one in it")
-    before = state[1]["settings"]
-    for name, value in settings_of(args).items():
-        if name not in FREE_ON_RESUME and value != before.get(name):
-            refuse(name, value, f"the run in {folder} has {before.get(name)!r}")
-    check_match(setup, state[1]["card"])
-    return setup, folder, state
-
-
 def run(args):
     """Train as the settings say; Result.
 
@@ -449,74 +338,14 @@ def run(args):
             training.start()
         else:
             training.restore(*state)
-        return _train(training)
+        return train(training, args.num_envs * args.n_steps)
     finally:
         torch.set_num_threads(threads)
 
 
-def _train(training):
-    args = training.args
-    began = time.monotonic() - training.seconds
-    a_update = args.num_envs * args.n_steps
-    progress = Progress(-(-args.total_steps // a_update) * a_update, training.steps, args.progress)
-    log = SummaryWriter(training.folder, purge_step=training.steps or None)
-
-    def write(scalars):
-        for name, value in scalars.items():
-            log.add_scalar(name, value, training.steps)
-
-    def point():
-        write(training.add_point())
-        training.draw()
-        words = [f"{name} {row['win_rate']:.2f}" for name, row in training.curve[-1]["against"].items()]
-        progress.update(training.steps, "wins against " + ", ".join(words), line=True)
-
-    with contextlib.closing(progress), contextlib.closing(log), Interrupt() as interrupt:
-        if not training.curve:
-            point()
-        while training.steps < args.total_steps and not interrupt.asked:
-            points = training.steps // args.eval_every
-            write(training.update())
-            training.seconds = time.monotonic() - began
-            progress.update(training.steps)
-            write({"time/steps_per_second": progress.rate()})
-            if training.steps // args.eval_every > points and training.steps < args.total_steps:
-                point()
-            if training.updates % args.save_every == 0:
-                training.save()
-        if training.curve[-1]["step"] < training.steps and not interrupt.asked:
-            point()
-        training.seconds = time.monotonic() - began
-        training.save()
-        checkpoint, curve = training.export(), training.draw()
-    if interrupt.asked:
-        print(f"stopped at step {training.steps}; saved {checkpoint}; resume goes on from here", file=sys.stderr)
-        raise KeyboardInterrupt
-    return Result(str(training.folder), checkpoint, training.steps, round(training.seconds, 1), curve, args.env_id)
-
-
 def main(argv=None):
-    """The command line; the exit code: 0, 2 for refused settings, 130 after Ctrl-C."""
-    parser = argparse.ArgumentParser(
-        prog="python -m flinchenv.experiments.train_maskable_ppo",
-        description=__doc__.split("\n")[0],
-        epilog="settings:\n" + settings_table(Args),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("config", nargs="?", help="a TOML file, or the name of one in flinchenv.configs")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a setting; repeatable")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest state in the run's folder")
-    given = parser.parse_args(argv)
-    try:
-        overrides = given.set + ["resume=true"] * given.resume
-        result = run(read_settings(Args, given.config, overrides))
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    print(json.dumps(result._asdict()))
-    return 0
+    """The command line; see `training.command`."""
+    return command("train_maskable_ppo", Args, run, __doc__.split("\n")[0], argv)
 
 
 if __name__ == "__main__":

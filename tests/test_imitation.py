@@ -10,7 +10,7 @@ from flinchenv.adapters.sb3 import SeatVecEnv
 from flinchenv.agents.inputs import Inputs
 from flinchenv.agents.load import load
 from flinchenv.envs.setup import make_setup
-from flinchenv.experiments import imitate, train_maskable_ppo
+from flinchenv.experiments import imitate, training
 from flinchenv.experiments.train_maskable_ppo import Args, Extractor, Training, run
 
 
@@ -115,6 +115,6 @@ def test_imitation_refuses_an_agent_that_plays_by_more_than_the_observation(tmp_
     class Viewer:
         needs_view = True
 
-    monkeypatch.setattr(train_maskable_ppo, "load", lambda name, setup: Viewer())
+    monkeypatch.setattr(training, "load", lambda name, setup: Viewer())
     with pytest.raises(ValueError, match="imitate="):
         run(settings(tmp_path))

@@ -241,9 +241,29 @@ class VectorGame:
 
     def state(self):
         """The referee's view of every row, int8 (N, S), a new array."""
+        return self._states(self._games)
+
+    def final_state(self):
+        """The referee's view of the game that ended in the last step, int8 (N, S), valid where one did."""
+        return self._states(self._ended)
+
+    def _states(self, games):
         state = np.zeros((self.num_envs, self.setup.state_layout.size), np.int8)
-        self.setup.loops.observe_state(self._games, self.setup.params, self.setup.seats, state)
+        self.setup.loops.observe_state(games, self.setup.params, self.setup.seats, state)
         return state
+
+    def observe(self, player):
+        """What seat `player` sees now in every row, asked or not, int8 (N, D), a new array.
+
+        Raises:
+            ValueError: a seat outside 0..P-1.
+        """
+        self._need_reset("observe()")
+        player = whole("player", player, 0, self.num_players - 1)
+        observation = np.zeros((self.num_envs, self.setup.layout.size), np.int8)
+        players, active = np.full(self.num_envs, player, np.int64), np.ones(self.num_envs, bool)
+        self.setup.loops.observe_seats(self._games, self.setup.params, self.setup.seats, players, active, observation)
+        return observation
 
     def copy_rows(self, src, dst):
         """Make rows `dst` the games of rows `src`, as they stand; observations and masks follow."""

@@ -1,0 +1,535 @@
+"""Train one network by PPO in self-play: it plays all seats, or one seat against a league of bots and past selves.
+
+    python -m flinchenv.experiments.train_ppo flinch-ppo --set seed=1
+    torchrun --nproc-per-node 2 -m flinchenv.experiments.train_ppo flinch-ppo    (--resume goes on)
+
+Schulman et al. 2017, on the vector API. A step of a seat lasts from one of its own decisions to its next: what it earns
+in between belongs to the first, and advantages (GAE) run over its own decisions only. Rows with a single legal action
+are played without the network and not learnt from. Under torchrun every process plays games of its own and the
+gradients are averaged (gloo). The run's folder is described in `training`.
+"""
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read once by torch; spinning threads cost 100x on a busy machine
+
+import contextlib
+import dataclasses
+import itertools
+import sys
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from flinchenv.adapters.sb3 import OpponentPool
+from flinchenv.agents.checkpoint import make_card, save_checkpoint
+from flinchenv.agents.inputs import Inputs, scaled
+from flinchenv.agents.load import load
+from flinchenv.core.params import check_rules, choice, flag, integer, refuse
+from flinchenv.envs.setup import MAX_STEPS, take_snapshot
+from flinchenv.envs.vector import MAX_ENVS
+
+from .curve import measure
+from .league import SELF, League, PolicyAgent
+from .progress import Progress
+from .self_play import SelfPlay
+from .settings import check_env_id, check_mapping, check_text, checked, real
+from .state import load_state, save_state
+from .training import (
+    MAX_TRAINING_STEPS,
+    check_agents,
+    check_hidden,
+    check_opponents,
+    command,
+    prepare,
+    settings_of,
+    train,
+)
+
+NEVER = -1e9  # the logit of an illegal action: finite, and its probability is exactly 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Args:
+    """All settings of a training run; every field is checked when the object is made.
+
+    Raises:
+        RulesError: names the setting, the value and what is allowed.
+    """
+
+    trainer: str = choice("ppo", doc="this one")
+    # the game
+    env_id: str = checked("flip_it-v0", check_env_id, "one of list_envs()", "the environment")
+    rules: Mapping = checked({}, check_mapping, "rule overrides", "rules laid over the id's preset, say num_players")
+    max_steps: int = integer(0, 0, MAX_STEPS, "rounds after which a game is truncated; 0 for no cap")
+    shaping: float = real(0.0, 0, 10, "weight of the potential-based shaping at the start (Flinch)")
+    shaping_until: float = real(0.5, 0, 1, "the share of total_steps after which it is gone", above=True)
+    # the run
+    seed: int = integer(0, 0, 2**31 - 1, "of the network, the minibatches, the actions and the deals")
+    total_steps: int = integer(4_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; the last update may pass it")
+    run: str = checked("", check_text, "a folder that can be written", "the run's folder; '' is runs/<env_id>-<seed>")
+    resume: bool = flag(False, "go on from the folder's newest state, if there is one")
+    save_every: int = integer(10, 1, 10**6, "updates between saved states")
+    keep: int = integer(0, 0, 1000, "agents written on the way, evenly over the second half of total_steps")
+    progress: bool = flag(True, "show how far the run is, on stderr")
+    torch_threads: int = integer(1, 1, 256, "threads of torch; one makes equal runs equal")
+    # PPO
+    num_envs: int = integer(256, 1, MAX_ENVS, "games played at a time, in each process")
+    n_steps: int = integer(64, 1, 2**20, "steps of every game between updates")
+    minibatches: int = integer(4, 1, 10_000, "parts of an update's decisions, a gradient step each")
+    n_epochs: int = integer(4, 1, 1000, "passes over the decisions of an update")
+    learning_rate: float = real(1e-3, 0, 1, "of Adam", above=True)
+    anneal: bool = flag(True, "let the learning rate fall linearly to zero over total_steps")
+    gamma: float = real(1.0, 0, 1, "discount from one's own decision to the next; games end, so 1")
+    gae_lambda: float = real(0.95, 0, 1, "of the generalised advantage estimate")
+    clip_range: float = real(0.2, 0, 10, "how far a probability ratio may leave 1", above=True)
+    ent_coef: float = real(0.01, 0, 10, "weight of the entropy bonus")
+    vf_coef: float = real(0.5, 0, 100, "weight of the value loss")
+    max_grad_norm: float = real(0.5, 0, 1e6, "gradients are scaled down to this norm", above=True)
+    # the network
+    hidden: tuple = checked((64, 64), check_hidden, "1 to 8 sizes", "layers of the trunk that both heads share")
+    activation: str = choice("relu", "tanh", doc="between layers")
+    bins: int = integer(0, 0, 64, "entries of a thermometer that each count of the observation is also fed as")
+    critic: str = choice("own", "central", doc="the value of the seat's own view, or, while training, of the referee's")
+    bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
+    # imitation, before everything else
+    imitate: str = checked("", check_text, "an agent's name", "the agent that is imitated first; '' for none")
+    imitate_steps: int = integer(2_000_000, 1, MAX_TRAINING_STEPS, "decisions of that agent to learn from")
+    # opponents
+    mirror: float = real(0.5, 0, 1, "the share of games in which the learner plays all seats")
+    opponents: Mapping = checked(
+        {"rule": 1, SELF: 2},
+        check_opponents,
+        "names and weights",
+        "who plays the other seats of the rest, and how often; 'self' is a past self",
+    )
+    past_selves: int = integer(4, 1, 64, "past selves that are kept; the oldest goes first")
+    self_every: int = integer(15, 1, 10**6, "updates between new past selves; the first is the untrained network")
+    # the curve
+    eval_against: tuple = checked(
+        ("random", "rule"), check_agents, "agents' names", "the curve's opponents, in all other seats"
+    )
+    eval_every: int = integer(250_000, 1, MAX_TRAINING_STEPS, "steps between points of the curve")
+    eval_games: int = integer(400, 2, 100_000, "games a point and opponent")
+
+    def __post_init__(self):
+        check_rules(self)
+
+
+# --- The network ------------------------------------------------------------------------------------------------------
+
+
+class Network(nn.Module):
+    """A trunk over the scaled observation with a head for logits and one for the value, or a critic of its own.
+
+    Args:
+        setup: the game and its rules.
+        hidden: sizes of the trunk's layers, and of the critic's.
+        activation: "tanh" | "relu".
+        bins: see `agents.inputs.Inputs`.
+        central: give the value a network of its own, over the referee's view and the seat.
+    """
+
+    def __init__(self, setup, hidden, activation, bins, central):
+        super().__init__()
+        self.central = central
+        self.activation = {"tanh": torch.tanh, "relu": torch.relu}[activation]
+        self.inputs = Inputs(setup.layout.high(), bins)
+        self.trunk = _linears(self.inputs.size, hidden)
+        self.policy = _linear(hidden[-1], setup.num_actions, 0.01)
+        if central:
+            self.view_inputs = Inputs(np.append(setup.state_layout.high(), np.ones(setup.num_players)), bins)
+            self.critic = _linears(self.view_inputs.size, hidden)
+        self.value = _linear(hidden[-1], 1, 1.0)
+
+    def forward(self, observation, mask, view):
+        """Logits, float32 (N, A), `NEVER` where the mask is 0, and values, float32 (N,).
+
+        Args:
+            observation: int8 (N, D). mask: int8 (N, A). view: int8 (N, S + P) for a central critic, else (N, 0).
+        """
+        x = self._through(self.trunk, self.inputs, observation)
+        logits = self.policy(x).float().masked_fill(mask == 0, NEVER)
+        return logits, self._value(self._through(self.critic, self.view_inputs, view) if self.central else x)
+
+    def value_of(self, observation, view):
+        """Values alone, float32 (N,)."""
+        if self.central:
+            return self._value(self._through(self.critic, self.view_inputs, view))
+        return self._value(self._through(self.trunk, self.inputs, observation))
+
+    def _through(self, layers, inputs, x):
+        high, counts, steps = (torch.from_numpy(part) for part in (inputs.high, inputs.counts, inputs.steps))
+        x = torch.cat([part.flatten(1) for part in scaled(x.float(), high, counts, steps)], 1)
+        for layer in layers:
+            x = self.activation(layer(x))
+        return x
+
+    def _value(self, x):
+        return self.value(x).float()[:, 0]
+
+    def tensors(self):
+        """{"policy.0.weight": float32 (out, in), ...}, copies, as `NetworkAgent` plays them; "value." if it is own."""
+        heads = {"policy": [*self.trunk, self.policy]} | ({} if self.central else {"value": [*self.trunk, self.value]})
+        return {
+            f"{head}.{i}.{part}": getattr(layer, part).detach().numpy().copy()
+            for head, layers in heads.items()
+            for i, layer in enumerate(layers)
+            for part in ("weight", "bias")
+        }
+
+
+def _linears(inputs, sizes):
+    return nn.ModuleList(_linear(a, b, 2**0.5) for a, b in itertools.pairwise([inputs, *sizes]))
+
+
+def _linear(inputs, outputs, gain):
+    layer = nn.Linear(inputs, outputs)
+    nn.init.orthogonal_(layer.weight, gain)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+# --- Learning ---------------------------------------------------------------------------------------------------------
+
+
+class Processes(NamedTuple):
+    """The processes that train together, of which this one is number `rank`; alone without torchrun."""
+
+    rank: int
+    size: int
+
+    def mean(self, parts):
+        """Replace tensors by their means over all processes."""
+        if self.size > 1:
+            flat = torch.cat([part.flatten() for part in parts])
+            dist.all_reduce(flat)
+            for part, mean in zip(parts, flat.split([part.numel() for part in parts])):
+                part.copy_((mean / self.size).view_as(part))
+
+    def sum(self, number):
+        """The sum of a number over all processes."""
+        return round(self.gather(number).sum().item())
+
+    def gather(self, number):
+        """A number of every process, float64 (size,)."""
+        numbers = torch.zeros(self.size, dtype=torch.float64)
+        numbers[self.rank] = number
+        if self.size > 1:
+            dist.all_reduce(numbers)
+        return numbers
+
+
+@contextlib.contextmanager
+def processes():
+    """The `Processes` that torchrun has started, joined while the block runs."""
+    if int(os.environ.get("WORLD_SIZE", 1)) == 1:
+        yield Processes(0, 1)
+        return
+    dist.init_process_group("gloo")
+    try:
+        yield Processes(dist.get_rank(), dist.get_world_size())
+    finally:
+        dist.destroy_process_group()
+
+
+class Training:
+    """One run's network, games, league and curve: everything that a saved state holds."""
+
+    def __init__(self, args, setup, folder, team):
+        self.args, self.setup, self.folder, self.team = args, setup, folder, team
+        self.rivals = {name: load(name, setup) for name in args.eval_against}
+        self.league = League(setup, args.opponents, args.past_selves, args.activation, args.bins)
+        for name, agent in zip(args.opponents, self.league.pool.agents.values()):
+            if agent.needs_view:
+                refuse("opponents", name, "agents that play by the observation alone")
+        torch.manual_seed(args.seed)  # one network for all processes
+        self.network = Network(setup, args.hidden, args.activation, args.bins, args.critic == "central")
+        self.optimizer = torch.optim.Adam(self.network.parameters(), args.learning_rate, eps=1e-5, fused=True)
+        torch.manual_seed(args.seed + 2**31 * team.rank)
+        self.rng = np.random.default_rng([args.seed, team.rank])
+        # Parameters of its own: the weight of the shaping changes. Whoever plays the trained agent knows no shaping.
+        self.params = setup.params.copy()
+        self.play = SelfPlay(setup._replace(params=self.params), args, self.league.pool, self.rng)
+        self.bf16 = {"on": True, "off": False, "auto": multiplies_bf16()}[args.bf16]
+        self.steps, self.updates, self.seconds, self.curve = 0, 0, 0.0, []
+
+    def start(self):
+        """Imitate, if that is wished, and deal the first games."""
+        args, n = self.args, self.args.num_envs
+        first = int(np.random.SeedSequence(args.seed).generate_state(1)[0]) % 2**30
+        seed = first + self.team.rank * n  # training deals lie below 2**31
+        if args.imitate:
+            began = time.monotonic()
+            self._imitate(load(args.imitate, self.setup), 2**30 + seed)
+            self.seconds += time.monotonic() - began
+        self.league.add_self(self._policy_tensors(), self.play.playing)
+        self.play.env.reset(seed=seed)
+        self.play.draw_opponents(np.arange(n))
+
+    def _imitate(self, teacher, seed):
+        """Fit the policy to a teacher's choices (cross-entropy), the value to what they earned (squared error)."""
+        args, team = self.args, self.team
+        summed = dataclasses.replace(args, gamma=1.0, gae_lambda=1.0)  # advantages become what was earned to the end
+        play = SelfPlay(self.setup, summed, OpponentPool(), self.rng)
+        play.env.reset(seed=seed)
+        shown = Progress(args.imitate_steps, 0, args.progress and team.rank == 0)
+        done = 0
+
+        def no_value(observation, view):
+            return np.zeros(len(observation), np.float32)
+
+        def choose(observation, mask, view):
+            return teacher.act(observation, mask, self.rng), 0, 0
+
+        while done < args.imitate_steps:
+            self._set_rate(args.learning_rate * (1 - done / args.imitate_steps))
+            play.play(choose, no_value)
+            over = np.flip(np.maximum.accumulate(np.flip(play.ended, 0)), 0)  # whether the game's end is known
+            known = torch.from_numpy(np.broadcast_to(over[:, :, None], play.chosen.shape)[play.chosen])
+            batch = play.batch(play.chosen)
+            for rows in self._parts(len(batch.action)):
+                log_prob, _, values = self._evaluate(batch.rows(rows))
+                error = ((values - batch.target[rows]) ** 2 * known[rows]).mean()
+                self._step(args.vf_coef * error - log_prob.mean())
+            done += team.sum(len(batch.action))
+            shown.update(min(done, args.imitate_steps))
+        shown.close()
+
+    def update(self):
+        """Play one rollout and learn from it; {name: value} for the log."""
+        args, play = self.args, self.play
+        if args.anneal:
+            self._set_rate(args.learning_rate * max(0.0, 1 - self.steps / args.total_steps))
+        if args.shaping:
+            left = max(0.0, 1 - self.steps / (args.shaping_until * args.total_steps))
+            self.params["shaping_weight"] = args.shaping * left
+        play.play(self._act, self._value_of)
+        batch = play.batch(play.chosen)
+        scalars = self._learn(batch)
+        kept = self._kept()
+        self.steps += self.team.sum(len(batch.action))
+        self.updates += 1
+        if self._kept() > kept and self.team.rank == 0:
+            self.export()
+        if self.updates % args.self_every == 0:
+            self.league.add_self(self._policy_tensors(), play.playing)
+        scalars["train/explained_variance"] = float(1 - batch.advantage.var() / (batch.target.var() + 1e-8))
+        if play.lengths:
+            scalars["rollout/length"] = float(np.mean(play.lengths))
+        if not all(np.isfinite(value) for value in scalars.values()):
+            raise FloatingPointError(f"training broke down at step {self.steps}: {scalars}; try a lower learning_rate")
+        return scalars
+
+    def _kept(self):
+        """How many of the `keep` agents are due by now."""
+        return max(0, int((2 * self.steps / self.args.total_steps - 1) * self.args.keep))
+
+    def _learn(self, batch):
+        """PPO's passes over one batch; {name: value}."""
+        args = self.args
+        batch = batch._replace(advantage=(batch.advantage - batch.advantage.mean()) / (batch.advantage.std() + 1e-8))
+        if self.bf16:  # products of another shape round otherwise: the ratio is to begin at 1
+            batch = self._score(batch)
+        sums, first = torch.zeros(5), 0.0
+        for epoch in range(args.n_epochs):
+            for part, rows in enumerate(self._parts(len(batch.action))):
+                some = batch.rows(rows)
+                log_prob, entropy, values = self._evaluate(some)
+                change = log_prob - some.log_prob
+                ratio = change.exp()
+                if epoch == part == 0:
+                    first = (ratio - 1).abs().max().item()
+                clipped = ratio.clamp(1 - args.clip_range, 1 + args.clip_range)
+                policy_loss = -torch.minimum(ratio * some.advantage, clipped * some.advantage).mean()
+                value_loss = ((values - some.target) ** 2).mean()
+                entropy = entropy.mean()
+                self._step(policy_loss + args.vf_coef * value_loss - args.ent_coef * entropy)
+                far = ((ratio - 1).abs() > args.clip_range).float().mean()
+                numbers = (policy_loss, value_loss, entropy, (ratio - 1 - change).mean(), far)
+                sums += torch.stack(numbers).detach()
+        names = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
+        means = dict(zip(names, (sums / (args.n_epochs * args.minibatches)).tolist()))
+        return {f"train/{name}": value for name, value in (means | {"first_ratio_error": first}).items()}
+
+    @torch.no_grad()
+    def _score(self, batch):
+        """The batch with log-probabilities in the shapes in which they will be compared."""
+        log_prob = batch.log_prob.clone()
+        for rows in torch.arange(len(log_prob)).tensor_split(self.args.minibatches):
+            log_prob[rows] = self._evaluate(batch.rows(rows))[0]
+        return batch._replace(log_prob=log_prob)
+
+    def _parts(self, size):
+        """Row numbers of an epoch's minibatches, shuffled; as many in every process."""
+        return torch.randperm(size).tensor_split(self.args.minibatches)
+
+    def _evaluate(self, batch):
+        """Log-probabilities of the chosen actions, entropies and values."""
+        with torch.autocast("cpu", torch.bfloat16, self.bf16):
+            logits, values = self.network(batch.observation, batch.mask, batch.view)
+        log_probs = torch.log_softmax(logits, 1)
+        entropy = -(torch.softmax(logits, 1) * log_probs).sum(1)  # exp() is slow at log-probabilities of -1e9
+        return log_probs.gather(1, batch.action[:, None])[:, 0], entropy, values
+
+    def _step(self, loss):
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.team.mean([parameter.grad for parameter in self.network.parameters()])
+        nn.utils.clip_grad_norm_(self.network.parameters(), self.args.max_grad_norm)
+        self.optimizer.step()
+
+    def _set_rate(self, rate):
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
+    @torch.no_grad()
+    def _act(self, observation, mask, view):
+        """Actions drawn from the policy, their log-probabilities and the values; numpy arrays."""
+        with torch.autocast("cpu", torch.bfloat16, self.bf16):
+            logits, values = self.network(*map(torch.from_numpy, (observation, mask, view)))
+        log_probs = torch.log_softmax(logits, 1)
+        # The largest of log p - log(an exponential number) is a draw from p.
+        actions = (log_probs - torch.empty_like(log_probs).exponential_().log()).argmax(1, keepdim=True)
+        return actions[:, 0].numpy(), log_probs.gather(1, actions)[:, 0].numpy(), values.numpy()
+
+    @torch.no_grad()
+    def _value_of(self, observation, view):
+        with torch.autocast("cpu", torch.bfloat16, self.bf16):
+            return self.network.value_of(torch.from_numpy(observation), torch.from_numpy(view)).numpy()
+
+    def _policy_tensors(self):
+        return {name: tensor for name, tensor in self.network.tensors().items() if name.startswith("policy.")}
+
+    # --- What is kept
+
+    def add_point(self):
+        """How the network does against each of `eval_against`: {name: what `curve.measure` returned}."""
+        agent = PolicyAgent(self._policy_tensors(), self.args.activation, self.league.inputs)
+        return {name: measure(agent, rival, self.setup, self.args.eval_games) for name, rival in self.rivals.items()}
+
+    def save(self):
+        """Save everything that decides how the run goes on."""
+        play = self.play
+        arrays = {f"network.{name}": tensor.numpy() for name, tensor in self.network.state_dict().items()}
+        for i, slots in self.optimizer.state_dict()["state"].items():
+            arrays |= {f"adam.{i}.{name}": tensor.numpy() for name, tensor in slots.items()}
+        arrays |= {f"league.{name}": array for name, array in self.league.arrays().items()}
+        arrays |= {"games": play.env.snapshot().games.view(np.uint8), "playing": play.playing, "seat": play.seat}
+        arrays["torch_rng"] = torch.get_rng_state().numpy()
+        facts = {
+            "settings": settings_of(self.args),
+            "card": self.card(),
+            "steps": self.steps,
+            "updates": self.updates,
+            "seconds": self.seconds,
+            "curve": self.curve,
+            "next_key": self.league.next_key,
+            "rng": self.rng.bit_generator.state,
+            "processes": self.team.size,
+        }
+        save_state(self.folder / _states(self.team), self.steps, arrays, facts)
+
+    def restore(self, arrays, facts):
+        """Go on from a saved state."""
+        play = self.play
+        part = {}
+        for name, array in arrays.items():
+            head, _, rest = name.partition(".")
+            part.setdefault(head, {})[rest] = array
+        self.network.load_state_dict({name: torch.from_numpy(array) for name, array in part["network"].items()})
+        slots = {}
+        for name, array in part.get("adam", {}).items():
+            i, _, slot = name.partition(".")
+            slots.setdefault(int(i), {})[slot] = torch.from_numpy(array)
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": slots, "param_groups": groups})
+        play.playing[:], play.seat[:] = arrays["playing"], arrays["seat"]
+        self.league.restore(part.get("league", {}), facts["next_key"], play.playing)
+        play.env.restore(take_snapshot(self.setup, arrays["games"].view(self.setup.game.dtype)))
+        self.steps, self.updates = facts["steps"], facts["updates"]
+        self.seconds, self.curve = facts["seconds"], facts["curve"]
+        self.rng.bit_generator.state = facts["rng"]
+        torch.set_rng_state(torch.from_numpy(arrays["torch_rng"]))
+
+    def export(self):
+        """Write the agent for `agents.load`; the path of its weights."""
+        path = self.folder / f"agent-{self.steps}.safetensors"
+        save_checkpoint(path, self.network.tensors(), self.card())
+        return str(path)
+
+    def card(self):
+        """What the network plays, its shape and how it was trained."""
+        network = {"hidden": self.args.hidden, "activation": self.args.activation, "bins": self.args.bins}
+        training = {"settings": settings_of(self.args), "steps": self.steps, "seconds": round(self.seconds, 1)}
+        return make_card(self.setup, network, training)
+
+
+def multiplies_bf16():
+    """Whether the processor has products in bfloat16, so that they are faster than in float32."""
+    asks = [getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile")]
+    return any(ask is not None and ask() for ask in asks)
+
+
+def _states(team):
+    """The folder of a process's states."""
+    return "state" if team.rank == 0 else f"state-{team.rank}"
+
+
+def _agreed(state, folder, team):
+    """The newest state that every process has; None if there is none.
+
+    Raises:
+        ValueError: the run had another number of processes.
+    """
+    newest = state[1]["steps"] if state else -1
+    common = int(team.gather(newest).min())
+    if common < 0:
+        if team.gather(newest).max() >= 0:
+            refuse("processes", team.size, f"as many as the run in {folder} was begun with")
+        return None
+    if common != newest:
+        state = load_state(folder / _states(team) / f"{common:015d}.safetensors")
+    if state[1]["processes"] != team.size:
+        refuse("processes", team.size, f"{state[1]['processes']}, as the run in {folder} was begun with")
+    return state
+
+
+def run(args):
+    """Train as the settings say; Result, or None in the further processes of torchrun.
+
+    Raises:
+        ValueError: refused settings, before any training.
+        KeyboardInterrupt: after Ctrl-C, once the state and the agent have been saved.
+        FloatingPointError: a loss that is not finite.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(args.torch_threads)
+    try:
+        with processes() as team:
+            setup, folder, state = prepare(args, _states(team))
+            if args.shaping and "shaping_weight" not in setup.params.dtype.names:
+                refuse("shaping", args.shaping, f"0: {setup.id} has no potential")
+            state = _agreed(state, folder, team)
+            training = Training(args, setup, folder, team)
+            if state is None:
+                training.start()
+            else:
+                training.restore(*state)
+            return train(training, 1, team.rank == 0, lambda asked: team.sum(asked) > 0)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def main(argv=None):
+    """The command line; see `training.command`."""
+    return command("train_ppo", Args, run, __doc__.split("\n")[0], argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

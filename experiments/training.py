@@ -1,0 +1,248 @@
+"""What trainers of networks share: checks of settings, a run's folder, the loop of updates, Ctrl-C, the command line.
+
+A run is a folder: `state/` (what `resume` goes on from), `agent-<steps>.safetensors` and `.json` (for `agents.load`),
+`curve.png`, `curve.json` and TensorBoard's event files.
+"""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import signal
+import sys
+import tempfile
+import threading
+import time
+from typing import NamedTuple
+
+from torch.utils.tensorboard import SummaryWriter
+
+from flinchenv.agents.load import load
+from flinchenv.agents.network import check_match
+from flinchenv.core.params import refuse, rules_to_json, whole
+from flinchenv.envs.setup import make_setup
+
+from .curve import draw_curve
+from .league import SELF
+from .progress import Progress
+from .settings import check_text, read_settings, settings_table
+from .state import newest_state
+
+MAX_TRAINING_STEPS = 10**12
+FREE_ON_RESUME = ("run", "resume", "progress", "total_steps", "torch_threads", "save_every", "eval_every", "eval_games")
+
+
+class Result(NamedTuple):
+    """What a run left.
+
+    Attributes:
+        run: its folder. checkpoint: the trained agent's weights, for `agents.load`. curve: the PNG.
+        steps: the learner's decisions. seconds: of all sessions together. env: the id.
+    """
+
+    run: str
+    checkpoint: str
+    steps: int
+    seconds: float
+    curve: str
+    env: str
+
+
+# --- Settings ---------------------------------------------------------------------------------------------------------
+
+
+def check_hidden(name, value, args):
+    """Sizes of a network's layers."""
+    if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 8:
+        refuse(name, value, "a list of 1 to 8 layer sizes")
+    return tuple(whole(name, size, 1, 4096) for size in value)
+
+
+def check_opponents(name, value, args):
+    """Who plays the other seats, and how often."""
+    allowed = 'a table of names and weights above 0, "self" for past selves among the names'
+    if not isinstance(value, dict) or not value:
+        refuse(name, value, allowed)
+    for weight in value.values():
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
+            refuse(name, value, allowed)
+    return dict(value)
+
+
+def check_agents(name, value, args):
+    """Different agents' names, at least one."""
+    if not isinstance(value, (list, tuple)) or not value or len(set(value)) != len(value):
+        refuse(name, value, "a list of different agents' names")
+    return tuple(check_text(name, v, args) for v in value)
+
+
+def settings_of(args):
+    """The settings as plain JSON values."""
+    return rules_to_json(args)
+
+
+def prepare(args, states="state"):
+    """(setup, folder, newest state or None): everything that can be refused is refused here, before training.
+
+    Args:
+        args: a trainer's Args with env_id, rules, max_steps, opponents, eval_against, imitate, run, resume.
+        states: the folder of this process's states.
+
+    Raises:
+        ValueError: rules that the game refuses, a folder that cannot be written, or one that holds a run and `resume`
+            is not set, or a run with other settings or of another version of the game.
+    """
+    setup = make_setup(args.env_id, None, args.rules, "raise", args.max_steps or None)
+    for name in [*args.opponents, *args.eval_against, *filter(None, [args.imitate])]:
+        if name != SELF:
+            load(name, setup)
+    if args.imitate and load(args.imitate, setup).needs_view:
+        refuse("imitate", args.imitate, "an agent that plays by the observation alone")
+    folder = pathlib.Path(args.run or f"runs/{args.env_id}-{args.seed}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        refuse("run", str(folder), f"a folder that can be written ({error.strerror})")
+    state = newest_state(folder / states)
+    if state is None:
+        return setup, folder, None
+    if not args.resume:
+        refuse("run", str(folder), "a folder without a run; resume=True goes on with the one in it")
+    before = state[1]["settings"]
+    for name, value in settings_of(args).items():
+        if name not in FREE_ON_RESUME and value != before.get(name):
+            refuse(name, value, f"the run in {folder} has {before.get(name)!r}")
+    check_match(setup, state[1]["card"])
+    return setup, folder, state
+
+
+# --- The loop ---------------------------------------------------------------------------------------------------------
+
+
+class Interrupt:
+    """Turns Ctrl-C into a flag, `asked`, that is read between updates; a second Ctrl-C works as ever."""
+
+    def __enter__(self):
+        self.asked = False
+        self._catches = threading.current_thread() is threading.main_thread()
+        if self._catches:
+            self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def _ask(self, number, frame):
+        self.asked = True
+        signal.signal(signal.SIGINT, self._before)
+        print("stopping after this update; Ctrl-C again stops at once", file=sys.stderr)
+
+    def __exit__(self, *error):
+        if self._catches:
+            signal.signal(signal.SIGINT, self._before)
+
+
+def train(training, a_update, leads=True, agreed=bool):
+    """Update until `total_steps`, with points of the curve, saved states and a log; Result.
+
+    Args:
+        training: args, setup, folder, steps, updates, seconds, curve; update(), add_point(), save(), export().
+        a_update: the steps that every update makes, 1 where they differ; the progress counts on it.
+        leads: False for a process that only trains along: it measures, shows and logs nothing; None is returned.
+        agreed: agreed(whether Ctrl-C was pressed here) -> whether it was pressed in any process.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C, once the state and the agent have been saved.
+    """
+    args = training.args
+    began = time.monotonic() - training.seconds
+    progress = Progress(-(-args.total_steps // a_update) * a_update, training.steps, args.progress and leads)
+    log = SummaryWriter(training.folder, purge_step=training.steps or None) if leads else None
+
+    def write(scalars):
+        for name, value in scalars.items() if leads else ():
+            log.add_scalar(name, value, training.steps)
+
+    def point():
+        if not leads:
+            return
+        against = training.add_point()
+        training.curve.append({"step": training.steps, "against": against})
+        pairs = [(name, key, row[key]) for name, row in against.items() for key in ("mean_return", "win_rate")]
+        write({f"{key}/{name}": value for name, key, value in pairs})
+        draw(training)
+        words = [f"{name} {row['win_rate']:.2f}" for name, row in against.items()]
+        progress.update(min(training.steps, progress.total), "wins against " + ", ".join(words), line=True)
+
+    with contextlib.ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt())
+        for shown in filter(None, (progress, log)):
+            stack.enter_context(contextlib.closing(shown))
+        if not training.curve:
+            point()
+        stopped = agreed(interrupt.asked)
+        while training.steps < args.total_steps and not stopped:
+            points = training.steps // args.eval_every
+            write(training.update())
+            training.seconds = time.monotonic() - began
+            progress.update(min(training.steps, progress.total))
+            write({"time/steps_per_second": progress.rate()})
+            if training.steps // args.eval_every > points and training.steps < args.total_steps:
+                point()
+            if training.updates % args.save_every == 0:
+                training.save()
+            stopped = agreed(interrupt.asked)
+        if not stopped and (not training.curve or training.curve[-1]["step"] < training.steps):
+            point()
+        training.seconds = time.monotonic() - began
+        training.save()
+        result = None
+        if leads:
+            checkpoint, curve = training.export(), draw(training)
+            seconds = round(training.seconds, 1)
+            result = Result(str(training.folder), checkpoint, training.steps, seconds, curve, args.env_id)
+    if stopped:
+        if leads:
+            print(f"stopped at step {training.steps}; saved {checkpoint}; resume goes on from here", file=sys.stderr)
+        raise KeyboardInterrupt
+    return result
+
+
+def draw(training):
+    """Write curve.json and curve.png; the PNG's path."""
+    setup, path = training.setup, training.folder / "curve.png"
+    (training.folder / "curve.json").write_text(json.dumps(training.curve, indent=1) + "\n")
+    title = f"{setup.id}, {setup.num_players} players, seed {training.args.seed} (bands: 95 % intervals)"
+    draw_curve(training.curve, title, path)
+    return str(path)
+
+
+# --- The command line -------------------------------------------------------------------------------------------------
+
+
+def command(trainer, settings, run, summary, argv=None):
+    """The command line of one trainer; the exit code: 0, 2 for refused settings, 130 after Ctrl-C.
+
+    Args:
+        trainer: its module's name. settings: its Args. run: run(args) -> Result. summary: what it does, in one line.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m flinchenv.experiments.{trainer}",
+        description=summary,
+        epilog="settings:\n" + settings_table(settings),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("config", nargs="?", help="a TOML file, or the name of one in flinchenv.configs")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a setting; repeatable")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest state in the run's folder")
+    given = parser.parse_args(argv)
+    try:
+        overrides = given.set + ["resume=true"] * given.resume
+        result = run(read_settings(settings, given.config, overrides))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    if result is not None:
+        print(json.dumps(result._asdict()))
+    return 0

@@ -20,7 +20,10 @@ from .inputs import Inputs
 
 FORMAT = 1
 ACTIVATIONS = ("tanh", "relu")
-TUPLES = "tuples"  # the kind of a network that is a table of weights; without a kind it is a multilayer perceptron
+# Kinds of networks; without a kind it is a multilayer perceptron.
+TUPLES = "tuples"  # a table of weights, of the shape (...)
+TABLE = "table"  # information states (I, K) and their probabilities (I, A), of the shape (I, K, A)
+KINDS = (TUPLES, TABLE)
 SUFFIXES = (".safetensors", ".json")
 WEIGHTS, CARD = SUFFIXES
 
@@ -46,7 +49,7 @@ def make_card(setup, network, training):
     Args:
         setup: a `flinchenv.envs.setup.Setup`.
         network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer}, or
-            {"kind": "tuples", "shape": of the one tensor "tuples"}.
+            {"kind": "tuples", "shape": of the one tensor "tuples"}, or {"kind": "table", "shape": [I, K, A]}.
         training: anything JSON can hold: command, steps, seconds, seed.
     """
     return {
@@ -58,7 +61,7 @@ def make_card(setup, network, training):
         "rules_hash": rules_hash(setup.rules),
         "layout": layout_of(setup),
         "num_actions": setup.num_actions,
-        "network": network if network.get("kind") == TUPLES else _perceptron(setup, network),
+        "network": network if network.get("kind") in KINDS else _perceptron(setup, network),
         "training": training,
         "flinchenv": __version__,
     }
@@ -90,7 +93,7 @@ def save_checkpoint(path, tensors, card):
 
     Args:
         path: the stem, or either file's name.
-        tensors: {name: float32 array}.
+        tensors: {name: array}, float32 but for the keys of a table.
         card: what `make_card` returned.
 
     Raises:
@@ -110,7 +113,7 @@ def save_checkpoint(path, tensors, card):
 
 
 def load_checkpoint(path):
-    """({name: float32 array}, card) of a pair that `save_checkpoint` wrote.
+    """({name: array}, card) of a pair that `save_checkpoint` wrote.
 
     Args:
         path: the stem, or either file's name.
@@ -141,15 +144,19 @@ def check_tensors(where, tensors, card):
     """
     network = card["network"]
     inputs = network.get("inputs", sum(size for _, size in card["layout"]))
+    kind = network.get("kind")
     for name, tensor in tensors.items():
-        if not isinstance(tensor, np.ndarray) or tensor.dtype != np.float32:
-            _damaged(where, f"{name} is {getattr(tensor, 'dtype', type(tensor).__name__)}, not a float32 array")
+        dtype = "uint8" if kind == TABLE and name == "keys" else "float32"
+        if not isinstance(tensor, np.ndarray) or tensor.dtype != dtype:
+            _damaged(where, f"{name} is {getattr(tensor, 'dtype', type(tensor).__name__)}, not a {dtype} array")
         if not np.isfinite(tensor).all():
             _damaged(where, f"{name} holds a value that is not finite")
-    if network.get("kind") == TUPLES:
+    if kind in KINDS:
         found = {name: list(tensor.shape) for name, tensor in tensors.items()}
-        if found != {TUPLES: network["shape"]}:
-            _damaged(where, f"it holds the shapes {found}; the card asks for {{'{TUPLES}': {network['shape']}}}")
+        shape = network["shape"]
+        wanted = {TUPLES: shape} if kind == TUPLES else {"keys": shape[:2], "probs": shape[::2]}
+        if found != wanted:
+            _damaged(where, f"it holds the shapes {found}; the card asks for {wanted}")
         return
     layers = layers_of(where, tensors, "policy")
     sizes = [inputs, *network["hidden"], card["num_actions"]]
@@ -210,9 +217,12 @@ def _check_card(file, card, types):
     layout, network = card["layout"], card["network"]
     if not all(isinstance(row, list) and len(row) == 2 and type(row[0]) is str and _is_size(row[1]) for row in layout):
         _damaged(file, f"layout={layout!r} is not a list of [name, size]")
-    if network.get("kind") == TUPLES:
-        if not isinstance(network.get("shape"), list) or not all(_is_size(size) for size in network["shape"]):
+    if network.get("kind") in KINDS:
+        shape = network.get("shape")
+        if not isinstance(shape, list) or not all(_is_size(size) for size in shape):
             _damaged(file, f"network={network!r} has no list of sizes 'shape'")
+        if network["kind"] == TABLE and (len(shape) != 3 or shape[2] != card["num_actions"]):
+            _damaged(file, f"network={network!r} has no 'shape' [I, K, {card['num_actions']}]")
         return
     if not isinstance(network.get("hidden"), list) or not all(_is_size(size) for size in network["hidden"]):
         _damaged(file, f"network={network!r} has no list of sizes 'hidden'")

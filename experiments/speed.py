@@ -1,13 +1,17 @@
-"""How fast one environment is: the core alone, the vector API, one game through AEC, and the time to the first step.
+"""How fast one environment is: the core alone, each API, the time to the first step, memory and threads.
 
 A decision is a seat asked with at least two legal ids; rates are decisions a second, medians of several runs. Actions
 are fresh uniform legal ones, drawn by a compiled sampler outside the timed part. AEC times are microseconds a decision
-of last() and step(), reset() at the games' ends included.
+of last() and step(), reset() at the games' ends included. What is compared is measured in turn in one process, as other
+work on a machine slows both alike (`alternate`); the benchmarks/ folder and the slow tests use the same functions.
 """
 
 import dataclasses
+import importlib.metadata
 import json
 import os
+import pathlib
+import platform
 import statistics
 import subprocess
 import sys
@@ -18,24 +22,35 @@ from typing import NamedTuple
 import numpy as np
 
 import flinchenv
-from flinchenv.core.kernel import kernel
+from flinchenv.core.kernel import STAMP, kernel
 from flinchenv.core.params import refuse, rules_to_json, whole
-from flinchenv.core.rng import BOT, GAMMA, RowStreams, below
+from flinchenv.core.rng import BOT, GAMMA, RowStreams, below, mix
 from flinchenv.envs.aec import AECGame, RawAECGame
+from flinchenv.envs.blocks import RowBlocks
 from flinchenv.envs.setup import make_setup
 
 SIZES = (1, 64, 1024, 8192)
 ROLLOUT_GAMES = 1024
 ACTIONS = "uniform random legal, fresh for every step, drawn by a compiled sampler outside the timed part"
+MEASURED = ("numpy", "numba", "llvmlite", "gymnasium", "pettingzoo")  # whose versions are told
 FIRST_STEP = """
 import json, sys, time
 import flinchenv
-env = flinchenv.make(sys.argv[1], **json.loads(sys.argv[2]))
+id, api, rules = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+env = flinchenv.make(id, api, rules=rules)
 env.reset(seed=0)
-observation = env.last()[0]
-env.step(int(observation["action_mask"].argmax()))
+if api == "vector":
+    env.step(env.action_mask.argmax(-1))
+else:
+    env.step(int(env.last()[0]["action_mask"].argmax()))
 print(time.time())
 """
+PEAK = """
+import json, sys
+from flinchenv.experiments.speed import play_and_weigh
+print(play_and_weigh(sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])))
+"""
+PEAK_STEPS = 3000  # enough for nearly every game of random players to end, which touches the last views
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +99,8 @@ def run(args, progress=None):
     tasks += [(n, lambda n=n: median(args, vector_rate(setup, n))) for n in SIZES]
     tasks += [("aec_raw_us", lambda: 1e6 / median(args, aec_rate(RawAECGame(setup))))]
     tasks += [("aec_env_us", lambda: 1e6 / median(args, aec_rate(AECGame(setup))))]
-    tasks += [("warm_start_s", lambda: warm_start(args)), ("cold_start_s", lambda: cold_start(args))]
+    for name, start in (("warm_start_s", warm_start), ("cold_start_s", cold_start)):
+        tasks += [(name, lambda start=start: statistics.median(start(setup, args.starts)) if args.starts else None)]
     found = {}
     for k, (name, task) in enumerate(tasks):
         found[name] = task()
@@ -131,17 +147,100 @@ def draw_actions(mask, counters, actions):
     return decisions
 
 
+def alternate(measures, runs, seconds):
+    """The rates of several things measured in turn, {name: [a rate a run]}, after a run of each that warms up.
+
+    Args:
+        measures: {name: measure}; measure(seconds) -> (decisions, seconds spent).
+    """
+    for measure in measures.values():
+        measure(min(seconds, 0.05))
+    rates: dict = {name: [] for name in measures}
+    for _ in range(runs):
+        for name, measure in measures.items():
+            decisions, spent = measure(seconds)
+            rates[name].append(decisions / spent)
+    return rates
+
+
+def spread(values):
+    """{"median", "low", "high"} of numbers."""
+    return {"median": statistics.median(values), "low": min(values), "high": max(values)}
+
+
 def median(args, measure):
-    """The median rate of several runs after one that warms up; measure(seconds) -> (decisions, seconds)."""
-    measure(min(args.seconds, 0.05))
-    rates = []
-    for _ in range(args.runs):
-        decisions, seconds = measure(args.seconds)
-        rates.append(decisions / seconds)
-    return statistics.median(rates)
+    """The median rate of several runs."""
+    return statistics.median(alternate({"it": measure}, args.runs, args.seconds)["it"])
 
 
-def core_rollout(setup):
+@kernel
+def spin(start, stop, turns):
+    """Pure arithmetic, `turns` mixings for each of start..stop-1: what a core and a second thread are worth."""
+    x = np.uint64(0)
+    for i in range(start, stop):
+        for _ in range(turns):
+            x = mix(x + np.uint64(i))
+    return x
+
+
+def spin_rate(threads=1, rows=1024, turns=200):
+    """Mixings a second of `spin`, cut into blocks of rows as the vector API cuts its games."""
+    blocks = RowBlocks(rows, threads)
+
+    def measure(seconds):
+        done, begin = 0, time.perf_counter()
+        while time.perf_counter() - begin < seconds:
+            blocks.run(lambda start, stop: spin(start, stop, turns))
+            done += rows * turns
+        return done, time.perf_counter() - begin
+
+    return measure
+
+
+@kernel
+def draw_cards(records, counters, shown):
+    """A fixed piece of work of a card game's kind: in each row draw and swap a card, branch on it, write 64 bytes.
+
+    Args:
+        records: int8 (N, 64 * K), K decks, of which a random one is played with.
+    """
+    for i in range(records.shape[0]):
+        counters[i] = counters[i] + GAMMA
+        first = below(counters[i], records.shape[1] // 64) * 64
+        deck = records[i, first : first + 64]
+        counters[i] = counters[i] + GAMMA
+        card = below(counters[i], 64)
+        held = deck[card]
+        deck[card] = deck[0]
+        deck[0] = held
+        rising = 0
+        for k in range(1, 64):
+            if deck[k] > deck[k - 1]:
+                rising += 1
+            shown[i, k] = deck[k] if held > deck[k] else rising
+
+
+def reference_rate(record_bytes=512, rows=1024):
+    """Cards a second of `draw_cards`: the yardstick that games are held against in one run.
+
+    Args:
+        record_bytes: about those of the game's record, as other work on a machine takes the caches away from both.
+    """
+    records = np.tile(np.arange(64, dtype=np.int8), (rows, record_bytes // 64))
+    counters = RowStreams(np.arange(rows), np.zeros(rows), BOT).counters
+    shown = np.zeros((rows, 64), np.int8)
+
+    def measure(seconds):
+        done, begin = 0, time.perf_counter()
+        while time.perf_counter() - begin < seconds:
+            draw_cards(records, counters, shown)
+            done += rows
+        return done, time.perf_counter() - begin
+
+    return measure
+
+
+def core_rollout(setup, threads=1):
     """Uniform random play inside one compiled call, many games in turn."""
     games = setup.new_games(ROLLOUT_GAMES)
     games["seed"] = np.arange(ROLLOUT_GAMES)
@@ -149,28 +248,18 @@ def core_rollout(setup):
     counters = RowStreams(games["seed"], np.zeros(ROLLOUT_GAMES), BOT).counters
     decisions, finished = np.zeros(ROLLOUT_GAMES, np.int64), np.zeros(ROLLOUT_GAMES, np.int64)
     returns, rewards = np.zeros((2, ROLLOUT_GAMES, setup.num_players), np.float32)
+    blocks, caps = RowBlocks(ROLLOUT_GAMES, threads), (16, 0, True)
+    sums = (counters, decisions, finished, returns, rewards)
 
     def measure(seconds):
         decisions[:] = 0
-        spent, steps = 0.0, 16
+        spent = 0.0
         while spent < seconds:
-            start = time.perf_counter()
-            setup.loops.rollout(
-                games,
-                setup.params,
-                setup.seats,
-                0,
-                ROLLOUT_GAMES,
-                steps,
-                0,
-                True,
-                counters,
-                decisions,
-                finished,
-                returns,
-                rewards,
+            begin = time.perf_counter()
+            blocks.run(
+                lambda start, stop: setup.loops.rollout(games, setup.params, setup.seats, start, stop, *caps, *sums)
             )
-            spent += time.perf_counter() - start
+            spent += time.perf_counter() - begin
         return int(decisions.sum()), spent
 
     return measure
@@ -188,9 +277,9 @@ def deal(setup, games):
     )  # fmt: skip
 
 
-def vector_rate(setup, num_envs):
+def vector_rate(setup, num_envs, threads=1):
     """step() of the vector API."""
-    env = flinchenv.make(setup.id, "vector", rules=setup.rules, num_envs=num_envs)
+    env = flinchenv.make(setup.id, "vector", rules=setup.rules, num_envs=num_envs, threads=threads)
     env.reset(seed=0)
     mask = env.action_mask.reshape(num_envs, -1, setup.num_actions)
     counters = RowStreams(np.arange(num_envs), np.zeros(num_envs), BOT).counters
@@ -234,34 +323,152 @@ def aec_rate(env):
     return measure
 
 
-def first_step(args, **environment):
-    """Seconds from starting an interpreter to the end of its first step."""
-    rules = rules_to_json(make_setup(args.env, None, args.rules).rules)
-    command = [sys.executable, "-c", FIRST_STEP, args.env, json.dumps({"rules": rules})]
-    start = time.time()
+def parallel_rate(setup):
+    """step() of one game through the parallel API, and reset() at its end; a simultaneous game."""
+    env = flinchenv.make(setup.id, "parallel", rules=setup.rules)
+    counters = RowStreams(np.zeros(1), np.zeros(1), BOT).counters
+    actions = np.zeros((1, setup.num_players), np.int64)
+    observations = env.reset(seed=0)[0]
+
+    def measure(seconds):
+        nonlocal observations
+        decisions, spent = 0, 0.0
+        while spent < seconds:
+            masks = np.stack([observations[agent]["action_mask"] for agent in env.possible_agents])
+            decisions += draw_actions(masks[None], counters, actions)
+            chosen = dict(zip(env.possible_agents, actions[0].tolist()))
+            start = time.perf_counter()
+            observations = env.step(chosen)[0]
+            if not env.agents:
+                observations = env.reset()[0]
+            spent += time.perf_counter() - start
+        return decisions, spent
+
+    return measure
+
+
+def gym_vector_rate(setup, num_envs):
+    """step() of the Gymnasium vector API for one learner a row; only the learner's own decisions are counted.
+
+    The other seats play at random inside step(), seats rotate, finished rows are dealt anew in the next step.
+    """
+    env = flinchenv.make(setup.id, "gym_vector", rules=setup.rules, num_envs=num_envs, seat="rotate")
+    counters = RowStreams(np.arange(num_envs), np.zeros(num_envs), BOT).counters
+    actions = np.zeros((num_envs, 1), np.int64)
+    mask = env.reset(seed=0)[1]["action_mask"]
+
+    def measure(seconds):
+        nonlocal mask
+        decisions, spent = 0, 0.0
+        while spent < seconds:
+            decisions += draw_actions(mask[:, None], counters, actions)
+            start = time.perf_counter()
+            mask = env.step(actions[:, 0])[4]["action_mask"]
+            spent += time.perf_counter() - start
+        return decisions, spent
+
+    return measure
+
+
+def run_child(program, *words, **environment):
+    """What an interpreter of its own prints.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    command = [sys.executable, "-c", program, *map(str, words)]
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"the first step failed: {done.stderr.strip()}")
-    return float(done.stdout) - start
+        raise RuntimeError(f"a measured process failed: {done.stderr.strip()}")
+    return done.stdout
 
 
-def warm_start(args):
-    """The median time to the first step with compiled kernels on the disk."""
-    if args.starts == 0:
-        return None
-    first_step(args)
-    return statistics.median(first_step(args) for _ in range(args.starts))
+def first_step(setup, api="aec", **environment):
+    """Seconds from starting an interpreter to the end of its first step."""
+    rules = json.dumps(rules_to_json(setup.rules))
+    start = time.time()
+    return float(run_child(FIRST_STEP, setup.id, api, rules, **environment)) - start
 
 
-def cold_start(args):
-    """The median time to the first step with an empty NUMBA_CACHE_DIR."""
-    if args.starts == 0:
-        return None
+def warm_start(setup, starts, api="aec"):
+    """Seconds to the first step with compiled kernels on the disk, [one a start]."""
+    first_step(setup, api)
+    return [first_step(setup, api) for _ in range(starts)]
+
+
+def cold_start(setup, starts, api="aec"):
+    """Seconds to the first step with an empty NUMBA_CACHE_DIR, [one a start]; less `warm_start`, the compiler's."""
     times = []
-    for _ in range(args.starts):
+    for _ in range(starts):
         with tempfile.TemporaryDirectory() as folder:
-            times.append(first_step(args, NUMBA_CACHE_DIR=folder))
-    return statistics.median(times)
+            times.append(first_step(setup, api, NUMBA_CACHE_DIR=folder))
+    return times
+
+
+def peak_memory(setup, num_envs):
+    """The most bytes that an interpreter which plays `num_envs` games at random through the vector API ever held."""
+    rules = json.dumps(rules_to_json(setup.rules))
+    run_child(PEAK, setup.id, rules, 1)  # leaves the kernels on the disk: the compiler takes more than the games
+    return int(run_child(PEAK, setup.id, rules, num_envs))
+
+
+def play_and_weigh(id, rules, num_envs):
+    """Play until every row has ended a game, or PEAK_STEPS, and tell this process's `peak_bytes`."""
+    env = flinchenv.make(id, "vector", rules=rules, num_envs=num_envs)
+    env.reset(seed=0)
+    mask = env.action_mask.reshape(num_envs, -1, env.num_actions)
+    counters = RowStreams(np.arange(num_envs), np.zeros(num_envs), BOT).counters
+    actions, ended = np.zeros(mask.shape[:2], np.int64), np.zeros(num_envs, bool)
+    sent = actions if env.setup.simultaneous else actions[:, 0]
+    for _ in range(PEAK_STEPS):
+        draw_actions(mask, counters, actions)
+        ended |= env.step(sent).terminated
+        if ended.all():
+            break
+    return peak_bytes()
+
+
+def peak_bytes():
+    """The most memory that this process ever held.
+
+    getrusage's figure alone will not do on Linux: a child begins with that of the process that started it.
+    """
+    status = pathlib.Path("/proc/self/status")
+    if status.exists():
+        return int(status.read_text().partition("VmHWM:")[2].split()[0]) * 1024
+    import resource  # not on Windows
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def facts():
+    """{"machine", "versions", "commit", "kernels"}: what figures depend on; a commit is None outside a clone."""
+    info = pathlib.Path("/proc/cpuinfo")
+    names = (
+        [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        if info.exists()
+        else []
+    )
+    here = pathlib.Path(__file__).resolve().parent
+    try:
+        git = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+        commit = git.stdout.strip() or None
+    except OSError:
+        commit = None
+    return {
+        "machine": {
+            "processor": names[0] if names else platform.processor() or platform.machine(),
+            "cores": os.cpu_count(),
+            "system": platform.platform(),
+        },
+        "versions": {
+            "flinchenv": flinchenv.__version__,
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in MEASURED},
+        },
+        "commit": commit,
+        "kernels": STAMP,
+    }
 
 
 def table(data):

@@ -89,6 +89,7 @@ class Args:
     gae_lambda: float = real(0.95, 0, 1, "of the generalised advantage estimate")
     clip_range: float = real(0.2, 0, 10, "how far a probability ratio may leave 1", above=True)
     ent_coef: float = real(0.01, 0, 10, "weight of the entropy bonus")
+    ent_end: float = real(1.0, 0, 1, "the share of it that is left at the end; it falls linearly")
     vf_coef: float = real(0.5, 0, 100, "weight of the value loss")
     max_grad_norm: float = real(0.5, 0, 1e6, "gradients are scaled down to this norm", above=True)
     # the network
@@ -336,6 +337,7 @@ class Training:
         batch = batch._replace(advantage=(batch.advantage - batch.advantage.mean()) / (batch.advantage.std() + 1e-8))
         if self.bf16:  # products of another shape round otherwise: the ratio is to begin at 1
             batch = self._score(batch)
+        ent_coef = args.ent_coef * (1 - min(self.steps / args.total_steps, 1) * (1 - args.ent_end))
         sums, first = torch.zeros(5), 0.0
         for epoch in range(args.n_epochs):
             for part, rows in enumerate(self._parts(len(batch.action))):
@@ -349,7 +351,7 @@ class Training:
                 policy_loss = -torch.minimum(ratio * some.advantage, clipped * some.advantage).mean()
                 value_loss = ((values - some.target) ** 2).mean()
                 entropy = entropy.mean()
-                self._step(policy_loss + args.vf_coef * value_loss - args.ent_coef * entropy)
+                self._step(policy_loss + args.vf_coef * value_loss - ent_coef * entropy)
                 far = ((ratio - 1).abs() > args.clip_range).float().mean()
                 numbers = (policy_loss, value_loss, entropy, (ratio - 1 - change).mean(), far)
                 sums += torch.stack(numbers).detach()

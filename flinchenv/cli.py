@@ -122,6 +122,11 @@ def make_parser():
     tournament = add_game("tournament", tournament_command, "Play every pair of agents and rate them.")
     tournament.add_argument("agents", metavar="AGENT", nargs="+", help="random, rule, rule:2, or a checkpoint's path")
     _add_deals(tournament, 1000, "of each pair")
+
+    solve = add_game("solve", solve_command, "Solve a small two-player game exactly.")
+    solve.add_argument("--iterations", type=int, default=10_000, help="of CFR+, at most (10000)")
+    solve.add_argument("--target", metavar="NASHCONV", type=float, default=1e-3, help="where to stop (0.001)")
+    solve.add_argument("--save", metavar="STEM", help="write the agent, STEM.safetensors and STEM.json")
     return parser
 
 
@@ -362,6 +367,15 @@ def tournament_command(args):
 
     settings = tournament.Args(args.id, tuple(args.agents), args.games, args.seed, overrides(args, args.id))
     result = tournament.run(settings, Progress("games"))
+    _show(args, result.data, result.text)
+
+
+def solve_command(args):
+    """`flinchenv solve ID`."""
+    from .experiments import solve
+
+    settings = solve.Args(args.id, args.iterations, args.target, args.save, overrides(args, args.id))
+    result = solve.run(settings, Progress("iterations"))
     _show(args, result.data, result.text)
 
 

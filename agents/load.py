@@ -1,4 +1,4 @@
-"""Agents by name: "random", "rule", "rule:2", a checkpoint's path."""
+"""Agents by name: "random", "rule", "rule:2", "search:200", a checkpoint's path."""
 
 import os
 from collections.abc import Callable
@@ -7,17 +7,13 @@ from typing import NamedTuple
 from flinchenv.core.params import refuse
 from flinchenv.envs.setup import Setup, make_setup
 
-from .checkpoint import SUFFIXES, TUPLES, load_checkpoint, stem_of
-from .flash10_count import CountAgent
-from .flash10_fit import FitAgent
-from .flash10_timing import TimingAgent
+from .checkpoint import SUFFIXES, TABLE, TUPLES, load_checkpoint, stem_of
 from .flash10_tuples import TupleAgent
-from .flinch_call import CallAgent
-from .flinch_route import FirstAgent, RouteAgent, TidyAgent
-from .flinch_search import SearchAgent
-from .flip_it_mix import MixAgent
-from .flip_it_reply import ReplyAgent
+from .held_out import HELD_OUT, HeldOutAgent
 from .network import NetworkAgent, check_match
+from .rule_bots import RULE_BOTS
+from .search import MOST_SIMULATIONS, SIMULATIONS, Search
+from .tabular import TabularAgent
 from .uniform import UniformAgent
 
 
@@ -35,22 +31,25 @@ class Family(NamedTuple):
     default: int
 
 
-FLIP_IT_RULES = {1: MixAgent, 2: ReplyAgent}
-FLASH10_RULES = {1: FitAgent, 2: CountAgent, 3: TimingAgent}
-FLINCH_RULES = {1: FirstAgent, 2: TidyAgent, 3: RouteAgent, 4: SearchAgent, 5: CallAgent}
-FAMILIES = {  # game: {the word before the colon: Family}
-    "flip_it": {"rule": Family(lambda setup, level: FLIP_IT_RULES[level](setup), range(1, 3), 1)},
-    "flash10": {"rule": Family(lambda setup, level: FLASH10_RULES[level](setup), range(1, 4), 1)},
-    "flinch": {"rule": Family(lambda setup, level: FLINCH_RULES[level](setup), range(1, 6), 1)},
-}
+def _families(bots):
+    return {
+        "rule": Family(lambda setup, level: bots[level - 1](setup), range(1, len(bots) + 1), 1),
+        "search": Family(Search, range(1, MOST_SIMULATIONS + 1), SIMULATIONS),
+        HELD_OUT: Family(
+            lambda setup, level: HeldOutAgent(bots[level - 1](setup), f"{HELD_OUT}:{level}"), range(1, len(bots) + 1), 1
+        ),
+    }
+
+
+FAMILIES = {game: _families(bots) for game, bots in RULE_BOTS.items()}  # game: {the word before the colon: Family}
 
 
 def load(name, env=None, any_rules=False):
     """An agent by its name.
 
     Args:
-        name: "random"; "rule" or "rule:2" (a family of the game and its number); or a checkpoint's path: its stem, or
-            either of its files.
+        name: "random"; "rule", "rule:2" or "search:200" (a family of the game and its number); or a checkpoint's path:
+            its stem, or either of its files.
         env: the game and rules to play: an id, a `Setup`, or an env. Without one a rule bot waits until `make` or a
             tournament seats it, and a checkpoint plays what its card names.
         any_rules: let a checkpoint play rules other than those it was trained for, where the layout allows.
@@ -153,4 +152,6 @@ def _load_network(path, setup, any_rules):
     if card["network"].get("kind") == TUPLES:
         check_match(setup, card, any_rules)
         return TupleAgent(setup, tensors[TUPLES], name)
+    if card["network"].get("kind") == TABLE:
+        return TabularAgent(setup, tensors, card, name)
     return NetworkAgent(setup, tensors, card, name=name, any_rules=any_rules)

@@ -265,7 +265,7 @@ def test_names_load_what_they_say():
 
 
 @pytest.mark.parametrize(
-    "name", ["", "rul", "rule:", "rule:0", "rule:3", "rule:01", "rule:x", "Random", "random:2", "search"]
+    "name", ["", "rul", "rule:", "rule:0", "rule:3", "rule:01", "rule:x", "Random", "random:2", "search:0"]
 )
 def test_unknown_names_are_refused_with_what_is_allowed(name):
     for call in (load, load_opponents):

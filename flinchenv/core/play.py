@@ -27,6 +27,7 @@ class Loops(NamedTuple):
     rollout_policy: Any
     all_legal: Any
     determinize: Any
+    play_round: Any  # a helper, for kernels outside
 
 
 @helper
@@ -363,5 +364,5 @@ def loops(game):
 
     return Loops(
         advance, advance_and_redeal, observe, observe_seats, observe_state, rollout, rollout_policy, all_legal,
-        determinize,
+        determinize, play_round,
     )  # fmt: skip

@@ -24,7 +24,7 @@ from ..core.kernel import helper, routine
 from ..core.rewards import mark_leaders, pay_margin, pay_places
 from ..core.rng import GAMMA, HALF, LOW, mix, random_below, scale_down
 from ..core.spec import COMMON_REASONS, FIRST_OWN_REASON, RUNNING, game_dtype
-from .rows import NONE, THUNDER, give_back, lay, may_be_stopped, score_row, take_card, turn_up
+from .rows import NONE, THUNDER, give_back, lay, may_be_stopped, score_row, sort_deck, take_card, turn_up
 from .rules import MAX_NUMBERS, MAX_PLAYERS, MAX_ROW, MAX_THUNDERS, MISREAD_UNIT
 
 VERSION = 0
@@ -544,7 +544,7 @@ def random_actions(s, params, seats, counter):
 @helper
 def redraw_hidden(s, params, seats, player):
     """Draw anew what `player` cannot know: others' hands and checks, how long noise keeps them busy, who goes first."""
-    redraw_hands(s, seats, player)
+    redraw_hands(s, params, seats, player)
     if params.priority == SEAT_ROTATING:
         s.first = random_below(s, len(seats))
     ready = ready_seats(s, seats)
@@ -570,12 +570,15 @@ def ticks_left(s, params, p):
 
 
 @routine
-def redraw_hands(s, seats, player):
+def redraw_hands(s, params, seats, player):
     """Redeal the middle and the others' hands among their places, uniformly: cards that `player` has never seen."""
     hands = s.holding & ~(1 << player)
     for p in range(len(seats)):
         if has(hands, p):
             give_back(s, np.int64(s.held[p]))
+    # what is drawn from here on does not depend on where the cards lay
+    sort_deck(s, 0, np.int64(s.left))
+    sort_deck(s, np.int64(s.left), np.int64(params.numbers + params.thunders))
     for p in range(len(seats)):
         if has(hands, p):
             s.held[p] = take_card(s)

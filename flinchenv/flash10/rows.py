@@ -42,6 +42,26 @@ def give_back(s, card):
     s.left += 1
 
 
+@routine
+def sort_deck(s, start, stop):
+    """Put the places start..stop-1 of the deck in ascending order."""
+    low, high, last = np.uint64(0), np.uint64(0), np.int64(stop)
+    for k in range(start, stop):
+        card = np.int64(s.deck[k])
+        bit = np.uint64(1) << np.uint64(card & 63)
+        low |= bit * np.uint64(card < 64)
+        high |= bit * np.uint64(64 <= card < THUNDER)
+        last -= card == THUNDER
+    at = start
+    for card in range(MAX_NUMBERS):
+        here = (low if card < 64 else high) >> np.uint64(card & 63) & np.uint64(1)
+        if here:
+            s.deck[at] = card
+            at += 1
+    for k in range(last, stop):
+        s.deck[k] = THUNDER
+
+
 @helper
 def lay(s, params, p, slot):
     """The held card covers the slot's card; whether the row may be stopped now."""

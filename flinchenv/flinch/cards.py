@@ -64,6 +64,23 @@ def draw_card(s):
 
 
 @routine
+def sort_stack(s):
+    """Put the Stack in ascending order."""
+    low, high = np.uint64(0), np.uint64(0)  # how many of each rank, a byte each
+    for k in range(s.left):
+        rank = np.uint64(s.deck[k])
+        one = ONE << (rank << np.uint64(3) & np.uint64(63))
+        low += one * np.uint64(rank < 8)
+        high += one * np.uint64(rank >= 8)
+    k = 0
+    for rank in range(RANKS):
+        counts = low if rank < 8 else high
+        for _ in range(np.int64(counts >> np.uint64(8 * (rank & 7)) & BYTE)):
+            s.deck[k] = rank
+            k += 1
+
+
+@routine
 def recycle(s, params):
     """The piles taken away become part of the Stack (F32, FA12)."""
     for rank in range(1, params.num_ranks + 1):

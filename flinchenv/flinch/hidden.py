@@ -10,7 +10,7 @@ from ..core.bits import count_bits, has, natural, nth_bit
 from ..core.kernel import helper, routine
 from ..core.rng import random_below
 from .calls import RANDOM
-from .cards import KNOWN, NONE, RANKS, WILD, discard_slots, draw_card, holds
+from .cards import KNOWN, NONE, RANKS, WILD, discard_slots, draw_card, holds, sort_stack
 from .moves import CHALLENGE, DISCARD, WILD_DISCARD, all_plays, is_discard
 from .rules import MAX_RESERVES
 
@@ -20,6 +20,7 @@ def redraw_hidden(s, params, seats, player):
     """Deal what `player` cannot know anew, uniformly over what agrees with the public facts."""
     gather_stocks(s, seats)
     gather_hands(s, seats, player)
+    sort_stack(s)  # what is drawn from here on does not depend on where the cards lay
     while not deal_hands(s, params, seats, player):
         gather_hands(s, seats, player)
     for p in range(len(seats)):

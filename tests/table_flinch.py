@@ -155,7 +155,7 @@ class Table:
     def _lay_pile(self, s, cards):
         node = NONE
         for card in reversed(cards):
-            s.card[s.fresh], s.below[s.fresh] = _number(card), node
+            s.nodes[s.fresh] = node + 1 << 6 | _number(card)
             node = int(s.fresh)
             s.fresh += 1
         return node
@@ -289,8 +289,9 @@ class Table:
     def _pile(self, s, node):
         cards = []
         while node != NONE:
-            cards.append(int(s.card[node]))
-            node = int(s.below[node])
+            word = int(s.nodes[node])
+            cards.append(word & 63)
+            node = (word >> 6) - 1
         return cards
 
     @property

@@ -13,8 +13,9 @@ from numba import njit
 
 import flinchenv
 from flinchenv.core.spec import FORFEIT, RUNNING
-from flinchenv.flinch.cards import EMPTY, KNOWN, NONE, RANKS, WILD
+from flinchenv.flinch.cards import EMPTY, KNOWN, RANKS, WILD
 from flinchenv.flinch.moves import CHALLENGE, LAYDOWN, NUM_ACTIONS, PLAY
+from flinchenv.flinch.show import pile_cards
 from games import OPTION_CASES, ids_of, over
 
 CASES = [(id, {}) for id in ids_of("flinch")] + [case for case in OPTION_CASES if case[0] == "flinch-v0"]
@@ -38,15 +39,15 @@ def count_cards(s, n, reserves, total, in_reserves, in_stocks):
     for p in range(n):
         node = s.stock[p]
         while node != -1:
-            total[s.card[node] & 31] += 1
+            total[s.nodes[node] & 31] += 1
             in_stocks[p] += 1
-            node = s.below[node]
+            node = np.int64(s.nodes[node] >> 6) - 1
         for j in range(reserves):
             node = s.pile[p, j]
             while node != -1:
-                total[s.card[node]] += 1
-                in_reserves[p, j, s.card[node]] += 1
-                node = s.below[node]
+                total[s.nodes[node] & 63] += 1
+                in_reserves[p, j, s.nodes[node] & 63] += 1
+                node = np.int64(s.nodes[node] >> 6) - 1
 
 
 def center_cards(s, rules):
@@ -268,11 +269,7 @@ def face_down(s):
     """The ranks of the face-down Stockpile cards that are not public, from seat 0's top on."""
     cards = []
     for p in np.flatnonzero(s.stock_left):
-        node = int(s.below[s.stock[p]])
-        while node != NONE:
-            if s.card[node] < KNOWN:
-                cards.append(int(s.card[node]))
-            node = int(s.below[node])
+        cards += [card for card in pile_cards(s, s.stock[p])[1:] if card < KNOWN]
     return tuple(cards)
 
 
@@ -355,14 +352,10 @@ def test_known_stock_cards_stay_and_others_are_redrawn():
     twin.determinize(np.arange(256), 0, np.arange(256))
     for s, copy in zip(env._games, twin._games):
         for p in range(2):
-            node = int(s.stock[p])
-            while node != NONE:
-                if s.card[node] >= KNOWN:
-                    known += 1
-                    assert copy.card[node] == s.card[node]
-                else:
-                    moved += int(copy.card[node] != s.card[node])
-                node = int(s.below[node])
+            for card, copied in zip(pile_cards(s, s.stock[p]), pile_cards(copy, copy.stock[p]), strict=True):
+                known += card >= KNOWN
+                moved += copied != card
+                assert copied == card or card < KNOWN
     assert known > 50
     assert moved > 500
 

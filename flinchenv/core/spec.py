@@ -96,22 +96,25 @@ def final_info(game, s, num_players):
 
 
 def game_dtype(max_players, fields):
-    """A record dtype: the shared head, then the game's own fields."""
-    head = [
+    """A record dtype: what all games share around the game's own fields."""
+    # What every round touches comes first, what only deals and ends touch last: a round is to touch few cache lines.
+    often = [
         ("rng", np.uint64),  # the game's own generator
-        ("seed", np.int64),
-        ("episode", np.int64),
-        ("returns", np.float64, (max_players,)),  # rewards summed
         ("end_reason", np.int32),
         ("steps", np.int32),  # rounds carried out
         ("length", np.int32),  # in the game's own unit
         ("current_player", np.int32),  # who is asked; the first of those asked in a simultaneous round
         ("pending", np.int32, (max_players,)),  # choices of the running round
-        ("scores", np.int32, (max_players,)),
         ("truncated", np.int8),
+    ]
+    seldom = [
+        ("seed", np.int64),
+        ("episode", np.int64),
+        ("returns", np.float64, (max_players,)),  # rewards summed
+        ("scores", np.int32, (max_players,)),
         ("winners", np.int8, (max_players,)),
     ]
-    return np.dtype((np.record, _without_gaps(np.dtype(head + fields, align=True))))
+    return np.dtype((np.record, _without_gaps(np.dtype(often + fields + seldom, align=True))))
 
 
 def _without_gaps(dtype):

@@ -9,12 +9,15 @@ from .cards import (
     KNOWN,
     NONE,
     WILD,
+    below_node,
+    card_in,
     holds,
     node_above,
     pop_stock,
     pull_from_stock,
     put_under_stock,
     rank_of,
+    set_node,
     show_hand,
 )
 from .moves import (
@@ -154,4 +157,4 @@ def forget_known(s, p):
     """After a hidden card has left a Stockpile nobody knows what lies where in it (FA21)."""
     for k in range(s.stock_left[p] - 1):
         node = node_above(s, p, k)
-        s.card[node] = rank_of(s.card[node])
+        set_node(s, node, rank_of(card_in(s, node)), below_node(s, node))

@@ -16,6 +16,8 @@ RANKS = MAX_RANK + 1  # and the wild
 NONE = -1  # no node, no seat, no card
 EMPTY = 31  # the rank shown by an empty pile: in no set of ranks
 KNOWN = 32  # added to the rank of a Stockpile card that is public although it is not the top
+CARD_BITS = 6  # of a node: a card and its mark; above them 1 + the node beneath
+CARD = (1 << CARD_BITS) - 1
 MAX_CARDS = MAX_PACKS * (MAX_RANK * MAX_SERIES + MAX_WILDS)
 
 LAZY, EAGER, IMMEDIATE = range(3)  # recycle, in the order of rules.py
@@ -184,24 +186,41 @@ def write_history(s, word):
 
 
 @helper
+def card_in(s, node):
+    """The card of a node, a Stockpile's with its mark."""
+    return np.int64(s.nodes[node]) & CARD
+
+
+@helper
+def below_node(s, node):
+    """The node beneath, or NONE."""
+    return (np.int64(s.nodes[node]) >> CARD_BITS) - 1
+
+
+@helper
+def set_node(s, node, card, below):
+    """Put a card and what lies beneath it into a node: one word, so that a pile's end is one place in memory."""
+    s.nodes[node] = below + 1 << CARD_BITS | card
+
+
+@helper
 def new_node(s, card, below):
     """A node for a card that lies on the node `below`."""
     node = natural(s.fresh)
     if s.freed != NONE:
         node = natural(s.freed)
-        s.freed = s.below[node]
+        s.freed = below_node(s, node)
     else:
         s.fresh += 1
-    s.card[node] = card
-    s.below[node] = below
+    set_node(s, node, card, below)
     return node
 
 
 @helper
 def free_node(s, node):
     """Give a node back; the node below it."""
-    below = np.int64(s.below[node])
-    s.below[node] = s.freed
+    below = below_node(s, node)
+    set_node(s, node, 0, np.int64(s.freed))
     s.freed = node
     return below
 
@@ -240,7 +259,7 @@ def turn_up(s, p, left):
     s.stock_left[p] = left
     s.scores[p] = -left
     top = np.int64(s.stock[p])
-    s.stock_rank[p] = EMPTY if top == NONE else rank_of(s.card[natural(top)])
+    s.stock_rank[p] = EMPTY if top == NONE else rank_of(card_in(s, natural(top)))
     show_top(s, p, STOCK_LANE, s.stock_rank[p])
     show_count(s, p, STOCK_BYTE, left)
 
@@ -261,7 +280,8 @@ def put_under_stock(s, p, card):
     if s.stock_left[p] == 0:
         s.stock[p] = node
     else:
-        s.below[node_above(s, p, 0)] = node
+        lowest = node_above(s, p, 0)
+        set_node(s, lowest, card_in(s, lowest), node)
     turn_up(s, p, s.stock_left[p] + 1)
 
 
@@ -270,7 +290,7 @@ def node_above(s, p, k):
     """The node of a Stockpile that has k cards beneath it."""
     node = np.int64(s.stock[p])
     for _ in range(s.stock_left[p] - 1 - k):
-        node = np.int64(s.below[node])
+        node = below_node(s, node)
     return node
 
 
@@ -278,9 +298,9 @@ def node_above(s, p, k):
 def pull_from_stock(s, p, k):
     """Take out the card that has k others beneath it, not the top; the card with its mark."""
     over = node_above(s, p, k + 1)
-    node = np.int64(s.below[over])
-    card = np.int64(s.card[node])
-    s.below[over] = free_node(s, node)
+    node = below_node(s, over)
+    card = card_in(s, node)
+    set_node(s, over, card_in(s, over), free_node(s, node))
     turn_up(s, p, s.stock_left[p] - 1)
     return card
 
@@ -292,7 +312,7 @@ def pop_reserve(s, p, slot):
     node = free_node(s, natural(s.pile[p, slot]))
     s.pile[p, slot] = node
     s.pile_cards[p, slot] -= 1
-    s.top[p, slot] = EMPTY if node == NONE else s.card[natural(node)]
+    s.top[p, slot] = EMPTY if node == NONE else card_in(s, natural(node))
     show_top(s, p, slot, s.top[p, slot])
     show_count(s, p, RESERVE_BYTE + slot, s.pile_cards[p, slot])
     return rank

@@ -63,7 +63,6 @@ GAME = game_dtype(
     MAX_PLAYERS,
     [
         ("history", np.uint64),  # a running hash of all that everybody has seen
-        ("private", np.uint64, (MAX_PLAYERS,)),  # and of what one seat alone has seen
         ("turns", np.int32),  # finished turns
         ("turn_actions", np.int32),
         ("idle_turns", np.int32),  # turns without a centre play, in a row
@@ -110,10 +109,10 @@ GAME = game_dtype(
         ("fresh", np.int16),  # nodes never used begin here
         ("freed", np.int16),  # the first node given back
         ("hand", np.int8, (MAX_PLAYERS, RANKS)),  # cards by rank
-        ("card", np.int8, (MAX_CARDS,)),
         ("deck", np.int8, (MAX_CARDS,)),  # the first `left` are the Stack, in no order
-        ("below", np.int16, (MAX_CARDS,)),
+        ("nodes", np.uint16, (MAX_CARDS,)),  # of Stockpiles and Reserve Piles (cards.py)
         # what is seldom needed
+        ("private", np.uint64, (MAX_PLAYERS,)),  # a running hash of what one seat alone has seen
         ("removed", np.int16, (RANKS,)),  # cards that wait to be recycled, by rank
         ("passes", np.int32),  # seats that have passed, or turned up, in this round of the opening
         ("laid", np.int32),  # the set of seats that have laid a hand down before
@@ -127,7 +126,7 @@ GAME = game_dtype(
         ("num_piles", np.int32),
         ("pile_low", np.int8, (MAX_PILES + 1,)),
         ("pile_high", np.int8, (MAX_PILES + 1,)),
-        ("pile_wilds", np.int32, (MAX_PILES + 1,)),  # the set of ranks for which a wild stands
+        ("pile_wilds", np.uint16, (MAX_PILES + 1,)),  # the set of ranks for which a wild stands
     ],
 )
 

@@ -10,7 +10,7 @@ from ..core.bits import count_bits, has, natural, nth_bit
 from ..core.kernel import helper, routine
 from ..core.rng import random_below
 from .calls import RANDOM
-from .cards import KNOWN, NONE, RANKS, WILD, discard_slots, draw_card, holds, sort_stack
+from .cards import KNOWN, NONE, RANKS, WILD, below_node, card_in, discard_slots, draw_card, holds, set_node, sort_stack
 from .moves import CHALLENGE, DISCARD, WILD_DISCARD, all_plays, is_discard
 from .rules import MAX_RESERVES
 
@@ -26,9 +26,10 @@ def redraw_hidden(s, params, seats, player):
     for p in range(len(seats)):
         node = face_down(s, p)
         while node != NONE:
-            if s.card[node] < KNOWN:
-                s.card[node] = draw_card(s)
-            node = np.int64(s.below[node])
+            below = below_node(s, node)
+            if card_in(s, node) < KNOWN:
+                set_node(s, node, draw_card(s), below)
+            node = below
     if s.phase == CHALLENGE:
         redraw_window(s, params, seats, player)
 
@@ -36,7 +37,7 @@ def redraw_hidden(s, params, seats, player):
 @helper
 def face_down(s, p):
     """The node beneath the top of a Stockpile."""
-    return np.int64(s.below[s.stock[p]]) if s.stock_left[p] > 0 else np.int64(NONE)
+    return below_node(s, s.stock[p]) if s.stock_left[p] > 0 else np.int64(NONE)
 
 
 @helper
@@ -52,9 +53,9 @@ def gather_stocks(s, seats):
     for p in range(len(seats)):
         node = face_down(s, p)
         while node != NONE:
-            if s.card[node] < KNOWN:
-                put_back(s, s.card[node])
-            node = np.int64(s.below[node])
+            if card_in(s, node) < KNOWN:
+                put_back(s, card_in(s, node))
+            node = below_node(s, node)
 
 
 @routine

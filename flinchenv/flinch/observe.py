@@ -12,7 +12,7 @@ from ..core.bits import MOST, as_byte, clipped, has, natural, put_bits, put_run,
 from ..core.fields import make_layout
 from ..core.kernel import helper, routine
 from ..core.spec import RUNNING
-from .cards import COUNTS, KNOWN, NONE, RANKS, WILD, rank_of
+from .cards import COUNTS, KNOWN, NONE, RANKS, WILD, below_node, card_in, rank_of
 from .center import ARM, BOTH_ENDS, EIGHTS
 from .moves import CHALLENGE
 from .rules import MAX_RESERVES
@@ -217,12 +217,12 @@ def put_piles(s, seats, player, row, at):
             row[order + j] = 0
         j = 0
         while node != NONE:
-            rank = np.int64(s.card[node])
+            rank = card_in(s, node)
             row[ranks + rank] += 1
             if j < DEPTH:
                 row[order + j] = shown(rank)
             j += 1
-            node = np.int64(s.below[node])
+            node = below_node(s, node)
         ranks += RANKS
         order += DEPTH
     return order
@@ -241,10 +241,10 @@ def put_stock(s, p, all_cards, row, at):
         row[at + j] = 0
     node = np.int64(s.stock[p])
     for j in range(min(np.int64(s.stock_left[p]), DEPTH)):
-        card = np.int64(s.card[node])
+        card = card_in(s, node)
         if all_cards or j == 0 or card >= KNOWN:
             row[at + j] = shown(rank_of(card))
-        node = np.int64(s.below[node])
+        node = below_node(s, node)
     return at + DEPTH
 
 
@@ -261,10 +261,10 @@ def put_unseen(s, params, seats, player, row, at):
                 row[at + rank] += s.hand[p, rank] - s.known[p, rank]
         node = np.int64(s.stock[p])
         for j in range(s.stock_left[p]):
-            card = np.int64(s.card[node])
+            card = card_in(s, node)
             if j > 0 and card < KNOWN:
                 row[at + np.int64(card)] += 1
-            node = np.int64(s.below[node])
+            node = below_node(s, node)
     return at + RANKS
 
 

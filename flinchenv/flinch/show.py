@@ -2,7 +2,7 @@
 
 from ..core.params import refuse
 from ..core.spec import RUNNING
-from .cards import EMPTY, KNOWN, NONE, WILD, rank_of
+from .cards import CARD, CARD_BITS, EMPTY, KNOWN, NONE, WILD, rank_of
 from .ending import END_REASONS
 from .moves import (
     CALL_STARTER,
@@ -100,23 +100,24 @@ def card_name(card):
     return {WILD: "W", EMPTY: "-"}.get(int(card), str(int(card)))
 
 
+def pile_cards(s, node):
+    """The cards from a node down, those of a Stockpile with their marks."""
+    cards = []
+    while node != NONE:
+        word = int(s.nodes[node])
+        cards.append(word & CARD)
+        node = (word >> CARD_BITS) - 1
+    return cards
+
+
 def stock_cards(s, p):
     """[(rank, whether it is public beneath the top)] of a Stockpile, from the top."""
-    cards, node = [], int(s.stock[p])
-    while node != NONE:
-        card = int(s.card[node])
-        cards.append((_plain_rank(card), card >= KNOWN))
-        node = int(s.below[node])
-    return cards
+    return [(_plain_rank(card), card >= KNOWN) for card in pile_cards(s, s.stock[p])]
 
 
 def reserve_cards(s, p, slot):
     """The ranks of a Reserve Pile, from the top."""
-    cards, node = [], int(s.pile[p, slot])
-    while node != NONE:
-        cards.append(int(s.card[node]))
-        node = int(s.below[node])
-    return cards
+    return pile_cards(s, s.pile[p, slot])
 
 
 def open_piles(s, rules):

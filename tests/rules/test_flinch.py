@@ -1449,9 +1449,9 @@ def test_fa21_hidden_random_is_any_face_down_card():
     cards = []
     for s in games:
         node = s.stock[0]
-        while s.below[node] >= 0:
-            node = s.below[node]
-        cards.append(int(s.card[node]))
+        while s.nodes[node] >> 6:
+            node = (s.nodes[node] >> 6) - 1
+        cards.append(int(s.nodes[node]) & 63)
     assert set(cards) == {5, 6, 7}, "unmarked: nobody has seen it"
     assert_as_often([cards.count(card) for card in (5, 6, 7)])
 
@@ -1469,8 +1469,8 @@ def test_fa21_after_a_hidden_draw_what_was_known_of_the_pile_is_not():
     s = snapshot.games[0]
     node = s.stock[1]
     for _ in range(3):  # all cards beneath the top are public
-        node = s.below[node]
-        s.card[node] += 32
+        node = (s.nodes[node] >> 6) - 1
+        s.nodes[node] += 32
     table.env.restore(snapshot)
     assert [known for _, known in table.stock_public(1)] == [False, True, True, True]
     table.play("discard 9 to 0", "call stock")

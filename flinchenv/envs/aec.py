@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 from pettingzoo.utils.env import AECEnv
 
+from ..core.kernel import direct
 from ..core.params import refuse
 from ..core.spec import OFFENCE, RUNNING, UNDEALT, UNSET
 from .setup import (
@@ -85,7 +86,10 @@ class RawAECGame(AECEnv):
         """What every call needs, gathered once: the kernel's arguments, and each view's rows."""
         setup = self.setup
         self._rows = list(zip(self._observation[0], self._mask[0]))
-        self._chosen = self._choices[0]
+        self._chosen, self._paid_now = self._choices[0], self._rewards[0]
+        # Entries of memoryviews are Python's own numbers: faster than numpy's.
+        self._legal = [memoryview(mask) for mask in self._mask[0]]
+        self._seat, self._over = memoryview(self._current), (memoryview(self._ended), memoryview(self._truncated))
         self._simultaneous, self._num_actions = setup.simultaneous, setup.num_actions
         self._orders = {}  # who is asked, as bytes: their seats
         self._call = setup.loops.advance
@@ -114,6 +118,7 @@ class RawAECGame(AECEnv):
         s.end_reason = UNDEALT
         self._dealt = True
         self._call(*self._arguments)
+        self._call = direct(self._call, self._arguments)
         self._start_agents()
 
     def _start_agents(self):
@@ -143,9 +148,10 @@ class RawAECGame(AECEnv):
                 self._orders[asked] = [p for p, flag in enumerate(asked) if flag]
             self._order = self._orders[asked]
         else:
-            p = int(self._current[0])
-            told = {"illegal_action": self._told[p]} if p in self._told else {}
-            self.infos[self.possible_agents[p]] = {"action_mask": self._mask[0, 0].copy(), **told}
+            p = self._seat[0]
+            info = self.infos[self.possible_agents[p]] = {"action_mask": self._rows[0][1].copy()}
+            if self._told and p in self._told:
+                info["illegal_action"] = self._told[p]
             self._order = [p]
         self._place = 0
         self.agent_selection = self.possible_agents[self._order[0] if self._order else 0]
@@ -174,7 +180,7 @@ class RawAECGame(AECEnv):
         seat = self._order[self._place]
         view = seat if self._simultaneous else 0
         action = operator.index(action)
-        if not (0 <= action < self._num_actions) or not self._rows[view][1][action]:
+        if not (0 <= action < self._num_actions) or not self._legal[view][action]:
             action = self._illegal(agent, seat, view, action)
         self._chosen[view] = action
         self._cumulative_rewards[agent] = 0.0
@@ -187,7 +193,8 @@ class RawAECGame(AECEnv):
             return None
         if not self._simultaneous:
             self.infos[agent] = {"action_mask": self._no_mask()}
-            self._told.pop(seat, None)
+            if self._told:
+                self._told.pop(seat, None)
         self._finish_round()
 
     def step_all(self, actions):
@@ -230,7 +237,7 @@ class RawAECGame(AECEnv):
     def _finish_round(self):
         self._call(*self._arguments)
         self._choices.fill(UNSET)
-        rewards = self._rewards[0].tolist()
+        rewards = self._paid_now.tolist()
         if any(rewards):
             self._paid = True
             for agent, reward in zip(self.possible_agents, rewards):
@@ -243,7 +250,7 @@ class RawAECGame(AECEnv):
             if not self._simultaneous:
                 self._told |= self._offences
             self._offences = {}
-        if self._ended[0] or self._truncated[0]:
+        if self._over[0][0] or self._over[1][0]:
             self._finish_game()
 
     def _finish_game(self):
@@ -339,7 +346,7 @@ class RawAECGame(AECEnv):
 
     def __getstate__(self):
         state = self.__dict__.copy()
-        for name in ("_call", "_arguments", "_rows", "_chosen", "_orders"):
+        for name in ("_call", "_arguments", "_rows", "_chosen", "_paid_now", "_legal", "_seat", "_over", "_orders"):
             del state[name]
         return state
 

@@ -3,7 +3,8 @@
 import matplotlib
 import numpy as np
 
-from .tournament import play_pair, seatings, side_row
+from .games import play_pair, seatings
+from .scores import side_row
 
 matplotlib.use("Agg")
 from matplotlib import pyplot

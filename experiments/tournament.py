@@ -1,39 +1,54 @@
-"""Who is stronger: a round robin over agents on the same deals, seats rotated, with intervals and a rating.
+"""Who is stronger: a round robin over agents on the same deals, seats rotated, with intervals and ratings.
 
-**Deals.** Every pair plays the same seeds, `Args.seed` and up; seeds start at 2**31, where nobody trains.
-**Seats.** A seed is played once for each way of seating the pair: one A among B's in every seat and, with more than two
-players, one B among A's in every seat. So each side sits everywhere equally often.
+**Deals.** Every pair plays the same seeds, `Args.seed` and up; seeds start at 2**31, where nobody trains. Each seed is
+played in all seatings of the pair: see `games`.
 **Points of a game.** The win is shared: with k winners each gets 1/k, in a game without one every seat the same; a side
 gets what its seats got. Equal agents thus have a win rate of 1/2 at any number of players. A game is won if all its
 winners are of one side, drawn if both sides have some or nobody has won. A side's return is the mean over its seats.
-**Luck.** An agent draws from a stream keyed by (seed, seating, seat); results do not depend on the batch size.
-**Intervals.** 95 %; games of one seed are not independent, seeds are. Mean returns: normal over seeds. Win rates:
-Wilson at the number of games that would be as uncertain as the seeds are, at most the number of games played.
-**Rating.** Bradley-Terry by maximum likelihood on the Elo scale (400 points: ten to one), mean 1500; every pair gets
-one drawn game more, so that ratings stay finite.
-**Forfeits.** An agent that raises or acts illegally in any of its seats ends that game, with the returns that
-illegal_action="forfeit" pays, and its side has lost it; such games are counted by reason.
+**Intervals** are those of `scores`, **ratings** those of `ratings`.
+**Forfeits.** An agent that raises, acts illegally or overruns `Args.seconds` in any of its seats ends that game, with
+the returns that illegal_action="forfeit" pays, and its side has lost it; such games are counted by reason.
+**Long runs.** With `Args.out` the games are kept in the results file, and the same call goes on where it was stopped.
+Results depend neither on that nor on workers or the batch size, but for what overruns a limit on time.
 """
 
 import dataclasses
+import hashlib
 import os
 import sys
-from collections import Counter
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from flinchenv.agents.checkpoint import SUFFIXES, stem_of, write_whole
 from flinchenv.agents.load import seated
-from flinchenv.core.params import RulesError, refuse, whole
-from flinchenv.core.rng import AGENT, MAX_SEED, RowStreams
-from flinchenv.core.spec import OFFENCE, RUNNING
-from flinchenv.envs.seats import SeatView
+from flinchenv.core.params import RulesError, refuse, rules_to_json, whole
+from flinchenv.core.rng import MAX_SEED
 from flinchenv.envs.setup import make_setup
+from flinchenv.version import __version__
+
+from .games import play_pair, seatings, seeds_at_once
+from .ratings import openskill_rows, rate, rate_pairs, rated_games
+from .results_file import ResultsFile, check_file
+from .scores import difference_row, ending_row, fault_row, seat_rows, side_row, win_interval
+from .tables import tournament_markdown, tournament_table
+from .workers import Chunk, play_chunks
+
+__all__ = [
+    "EVALUATION_SEED",
+    "Args",
+    "Result",
+    "main",
+    "play_pair",
+    "rate",
+    "run",
+    "seatings",
+    "side_row",
+    "win_interval",
+]
 
 EVALUATION_SEED = 2**31
-Z95 = 1.959964
-MAX_REASONS = 5  # reasons for forfeits that are listed for each agent
-SEATING_STREAM = 1024  # streams from AGENT + 1024 up belong to seats of seatings
+MAX_WORKERS = 1024
+MAX_SECONDS = 86_400
+CHUNKS_A_WORKER = 4  # at least, so that none waits long for the last one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +61,13 @@ class Args:
         games: games of each pair, rounded up to whole seeds and at least two of them.
         seed: the first seed, 2**31 and up.
         rules: {field: value} laid over the id's preset.
-        batch_size: games played at once; it changes memory and speed only.
+        batch_size: games played at once, in whole seeds; it changes memory and speed only.
+        seconds: what an agent may take for a decision, 0 for no limit; see `games.play`.
+        workers: processes that play; with more than one, agents must be picklable and functions of what they are asked.
+        ray: the address of a Ray cluster that plays instead, as `ray.init` takes it.
+        out: the results file, JSON; one with the same settings is gone on with, "games" may have grown.
+        plot: STEM of STEM-heat.svg, STEM-heat.png, STEM-ratings.svg and STEM-ratings.png.
+        markdown: a file for the tables.
     """
 
     env: str
@@ -55,6 +76,12 @@ class Args:
     seed: int = EVALUATION_SEED
     rules: dict = dataclasses.field(default_factory=dict)
     batch_size: int = 4096
+    seconds: float = 0.0
+    workers: int = 1
+    ray: str | None = None
+    out: str | None = None
+    plot: str | None = None
+    markdown: str | None = None
 
 
 class Result(NamedTuple):
@@ -64,32 +91,42 @@ class Result(NamedTuple):
     text: str
 
 
-class Games(NamedTuple):
-    """N finished games.
+class Match(NamedTuple):
+    """What is played: everything checked and loaded.
 
     Attributes:
-        shares: float64 (N, P), each seat's share of the win. returns: float64 (N, P).
-        faults: {agent's index: Counter of reasons}, games forfeited.
+        kind: the command. setup, names, agents: who plays what.
+        pairs: [(a, b), ...], indices of agents. num_seeds: of every pair. args: `Args`, or those of `evaluate`.
     """
 
-    shares: np.ndarray
-    returns: np.ndarray
-    faults: dict
+    kind: str
+    setup: Any
+    names: list
+    agents: list
+    pairs: list
+    num_seeds: int
+    args: Any
 
+    @property
+    def seatings(self):
+        return len(seatings(self.setup.num_players))
 
-class Side(NamedTuple):
-    """What one agent got in a pair's games, by seed: (S, M) with M seatings."""
-
-    shares: np.ndarray
-    returns: np.ndarray
-
-
-class Pair(NamedTuple):
-    """A pair's games: both sides, the seats' shares of the wins (S, M, P) and the faults of each side."""
-
-    sides: tuple
-    seats: np.ndarray
-    faults: tuple
+    @property
+    def settings(self):
+        """What decides the games, as JSON."""
+        setup, args = self.setup, self.args
+        return {
+            "command": self.kind,
+            "env": setup.id,
+            "game_version": setup.game.version,
+            "flinchenv": __version__,
+            "rules": rules_to_json(setup.rules),
+            "agents": self.names,
+            "checkpoints": {name: sums for name in self.names if (sums := _file_sums(name))},
+            "games": self.num_seeds * self.seatings,
+            "seed": args.seed,
+            "seconds": args.seconds,
+        }
 
 
 def run(args, progress=None):
@@ -100,50 +137,68 @@ def run(args, progress=None):
         progress: None, or called as progress(games done, games in all).
 
     Raises:
-        ValueError: one agent, two of one name, no games, a training seed; an unknown id, rule or agent.
+        ValueError: one agent, two of one name, no games, a training seed; an unknown id, rule or agent; a results file
+            of other settings; whatever else is refused, before anything is played.
     """
     setup = make_setup(args.env, None, args.rules)
     if not isinstance(args.agents, (list, tuple)) or len(args.agents) < 2:
         refuse("agents", args.agents, "two or more")
     num_seeds = check_deals(setup, args.games, args.seed)
     names, agents = load_agents(args.agents, setup)
-    whole("batch_size", args.batch_size, 1, 2**20)
-    games = num_seeds * len(seatings(setup.num_players))
+    check_running(args)
+    check_file("plot", args.plot)
+    if args.plot is not None:
+        from .tournament_plot import draw_tournament  # now, since matplotlib may be missing
     pairs = [(a, b) for a in range(len(agents)) for b in range(a + 1, len(agents))]
-    played = {}
-    for k, (a, b) in enumerate(pairs):
-        tell = None if progress is None else lambda done, k=k: progress(k * games + done, len(pairs) * games)
-        played[a, b] = play_pair(setup, agents[a], agents[b], num_seeds, args.seed, args.batch_size, tell)
-    points = np.zeros((len(agents), len(agents)))
-    for (a, b), pair in played.items():
-        points[a, b], points[b, a] = (side.shares.sum() for side in pair.sides)
-    ratings = rate(points, ~np.eye(len(agents), dtype=bool))
+    match = Match("tournament", setup, names, agents, pairs, num_seeds, args)
+    file, played = play_match(match, progress)
+    sides = {pair: games.sides for pair, games in played.items()}
+    ratings, intervals = rate_pairs(played, len(agents))
+    skills = openskill_rows(setup, played, len(agents))
     rows = []
     for i, name in enumerate(names):
-        mine = [(pair, (a, b).index(i)) for (a, b), pair in played.items() if i in (a, b)]
-        row = {"name": name, **side_row([pair.sides[k] for pair, k in mine])}
-        rows.append({**row, "rating": float(ratings[i]), **fault_row([pair.faults[k] for pair, k in mine])})
+        mine = [(pair, pair.index(i)) for pair in pairs if i in pair]
+        rows.append(
+            {
+                "name": name,
+                **side_row([sides[pair][k] for pair, k in mine]),
+                "rating": float(ratings[i]),
+                "rating_ci95": intervals[i].tolist(),
+                "openskill": skills[i],
+                **fault_row([played[pair].faults[k] for pair, k in mine]),
+                **ending_row(setup, [played[pair] for pair, _ in mine]),
+            }
+        )
     rows.sort(key=lambda row: -row["rating"])
     data = {
         "env": setup.id,
         "players": setup.num_players,
-        "games": games * len(pairs),
-        "games_per_pair": games,
+        "games": num_seeds * match.seatings * len(pairs),
+        "games_per_pair": num_seeds * match.seatings,
         "seeds": [args.seed, args.seed + num_seeds - 1],
+        "seconds": args.seconds,
         "agents": rows,
         "pairs": [
             {
                 "a": names[a],
                 "b": names[b],
-                **side_row([pair.sides[0]]),
-                "mean_return_b": float(pair.sides[1].returns.mean()),
-                "forfeits": [sum(pair.faults[0].values()), sum(pair.faults[1].values())],
+                **side_row(sides[a, b][:1]),
+                "mean_return_b": float(sides[a, b][1].returns.mean()),
+                **difference_row(sides[a, b]),
+                "forfeits": [sum(games.faults[0].values()), sum(games.faults[1].values())],
+                **ending_row(setup, [games]),
             }
-            for (a, b), pair in played.items()
+            for (a, b), games in played.items()
         ],
-        "seats": seat_rows(np.mean([pair.seats for pair in played.values()], 0)),
+        "seats": seat_rows(sum(games.shares for games in played.values()) / len(pairs)),
+        **ending_row(setup, list(played.values())),
+        "openskill_games": rated_games(played),
     }
-    return Result(data, table(data))
+    file.write(data)
+    if args.plot is not None:
+        draw_tournament(data, args.plot)
+    write_markdown(args.markdown, tournament_markdown(data))
+    return Result(data, tournament_table(data))
 
 
 def main():
@@ -187,224 +242,64 @@ def check_deals(setup, games, seed):
     return num_seeds
 
 
-def seatings(num_players):
-    """Who sits where, int (M, P), 0 for A and 1 for B; each row is one game of a seed."""
-    lone = 1 - np.eye(num_players, dtype=np.int64)
-    return lone if num_players == 2 else np.concatenate([lone, 1 - lone])
+def check_running(args):
+    """Refuse bad settings of how games are run and where results go."""
+    whole("batch_size", args.batch_size, 1, 2**20)
+    whole("workers", args.workers, 1, MAX_WORKERS)
+    seconds = args.seconds
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds <= MAX_SECONDS:
+        refuse("seconds", seconds, f"a number in 0..{MAX_SECONDS}, 0 for no limit")
+    if args.ray is not None and (not isinstance(args.ray, str) or not args.ray):
+        refuse("ray", args.ray, "the address of a Ray cluster")
+    if args.ray is not None and args.workers > 1:
+        refuse("workers", args.workers, "1 with a Ray cluster, whose processors are the workers")
+    check_file("markdown", args.markdown)
 
 
-def play_pair(setup, a, b, num_seeds, seed, batch_size, tell=None):
-    """The `Pair` of two agents over all seatings of `num_seeds` seeds; `tell(games done)` after every batch."""
-    seats = seatings(setup.num_players)
-    total = num_seeds * len(seats)
-    parts = []
-    for start in range(0, total, batch_size):
-        number = np.arange(start, min(start + batch_size, total))
-        parts.append(play(setup, (a, b), seats[number % len(seats)], seed + number // len(seats), number % len(seats)))
-        if tell is not None:
-            tell(int(number[-1]) + 1)
-    shape = (num_seeds, len(seats), setup.num_players)
-    shares = np.concatenate([part.shares for part in parts]).reshape(shape)
-    returns = np.concatenate([part.returns for part in parts]).reshape(shape)
-    sides = []
-    for k in range(2):
-        mine = seats == k
-        sides.append(Side((shares * mine).sum(2), (returns * mine).sum(2) / mine.sum(1)))
-    faults = tuple(sum((part.faults[k] for part in parts), Counter()) for k in range(2))
-    return Pair(tuple(sides), shares, faults)
-
-
-def play(setup, agents, seating, seeds, keys):
-    """Play N games to their ends.
-
-    Args:
-        setup: the game and its rules.
-        agents: a sequence of agents.
-        seating: int (N, P), the index of the agent in each seat.
-        seeds: (N,), episode 0 of each.
-        keys: (N,) small numbers that tell the streams of equal seeds apart.
-    """
-    n, p = seating.shape
-    views = p if setup.simultaneous else 1
-    games = setup.new_games(n)
-    games["seed"] = seeds
-    actions = np.zeros((n, views), np.int64)
-    observation = np.zeros((n, views, setup.layout.size), np.int8)
-    mask = np.zeros((n, views, setup.num_actions), np.int8)
-    asked, current = np.zeros((n, p), np.int8), np.zeros(n, np.int32)
-    rewards, flags = np.zeros((n, p), np.float32), np.zeros((2, n), bool)
-    purposes = AGENT + np.uint64(SEATING_STREAM) + (keys[:, None] * p + np.arange(p)).astype(np.uint64)
-    streams = RowStreams(np.repeat(seeds, p), np.zeros(n * p), purposes.ravel())
-    faults = {k: Counter() for k in range(len(agents))}
-    lost = np.zeros((n, p), bool)  # seats of agents that forfeited
-    active = np.ones(n, bool)
-    while active.any():
-        setup.loops.advance(
-            games, setup.params, setup.seats, 0, n, setup.max_steps, actions, observation, mask, asked, current,
-            rewards, flags[0], flags[1], active,
-        )  # fmt: skip
-        active = games["end_reason"] == RUNNING
-        if setup.simultaneous:
-            actions[:] = mask.argmax(2)  # seats that are not asked have one legal id
-        rows, seats = np.nonzero(asked * active[:, None])
-        for k, agent in enumerate(agents):
-            mine = seating[rows, seats] == k
-            if mine.any():
-                asking = _Asking(setup, agent, games, streams, rows[mine], seats[mine], observation, mask)
-                chosen, reasons = asking.answer()
-                actions[asking.rows, asking.views] = chosen
-                for row, reason in dict(reasons).items():  # one game is lost once, whatever the seats at fault
-                    faults[k][reason] += 1
-                    lost[row] |= seating[row] == k
-    winners = np.where(lost.any(1, keepdims=True), ~lost, games["winners"][:, :p] != 0)
-    winners |= ~(winners | lost).any(1, keepdims=True)  # nobody has won or failed: a draw of all
-    shares = winners / winners.sum(1, keepdims=True).clip(1)
-    return Games(shares, games["returns"][:, :p], faults)
-
-
-class _Asking(NamedTuple):
-    """One agent asked for its choices in some rows and seats."""
-
-    setup: Any
-    agent: Any
-    games: np.ndarray
-    streams: RowStreams
-    rows: np.ndarray
-    seats: np.ndarray
-    observation: np.ndarray
-    mask: np.ndarray
-
-    @property
-    def views(self):
-        return self.seats if self.setup.simultaneous else np.zeros_like(self.seats)
-
-    def answer(self):
-        """(actions (K,) with OFFENCE for those that forfeit, [(row, reason), ...]).
-
-        Where the agent raises, its streams are put back and the halves are asked anew, down to the rows at fault.
-        """
-        mask = self.mask[self.rows, self.views]
-        flat = self.rows * self.setup.num_players + self.seats
-        kept = self.streams.counters[flat]
-        try:
-            chosen = self._act(mask, flat)
-        except Exception as error:
-            if len(self.rows) == 1:
-                text = " ".join(str(error).split())[:120]
-                return np.array([OFFENCE]), [(int(self.rows[0]), f"{type(error).__name__}: {text}")]
-            self.streams.counters[flat] = kept
-            half = len(self.rows) // 2
-            low, high = (self._replace(rows=self.rows[s], seats=self.seats[s]) for s in np.s_[:half, half:])
-            (first, faults), (second, more) = low.answer(), high.answer()
-            return np.concatenate([first, second]), faults + more
-        inside = (chosen >= 0) & (chosen < mask.shape[1])
-        legal = inside & (mask[np.arange(len(mask)), np.where(inside, chosen, 0)] == 1)
-        faults = [(int(self.rows[i]), f"illegal action {chosen[i]}") for i in np.flatnonzero(~legal)]
-        return np.where(legal, chosen, OFFENCE), faults
-
-    def _act(self, mask, flat):
-        views = None
-        if getattr(self.agent, "needs_view", False):
-            views = [SeatView(self.setup, self.games[i : i + 1], int(p)) for i, p in zip(self.rows, self.seats)]
-        observation = self.observation[self.rows, self.views]
-        chosen = np.asarray(self.agent.act(observation, mask.copy(), self.streams[flat], views))
-        if chosen.shape != self.rows.shape or not np.issubdtype(chosen.dtype, np.integer):
-            raise ValueError(f"act() returned {chosen.dtype} {chosen.shape}, not whole numbers {self.rows.shape}")
-        return chosen
-
-
-def side_row(sides):
-    """The numbers of one agent over its pairs, each on the same seeds."""
-    shares = np.concatenate([side.shares for side in sides], 1)
-    returns = np.concatenate([side.returns for side in sides], 1)
-    low, high = mean_interval(returns.mean(1))
-    return {
-        "games": int(shares.size),
-        "wins": int((shares > 1 - 1e-9).sum()),
-        "draws": int(((shares > 1e-9) & (shares < 1 - 1e-9)).sum()),
-        "losses": int((shares < 1e-9).sum()),
-        "win_rate": float(shares.mean()),
-        "ci95": win_interval(shares),
-        "mean_return": float(returns.mean()),
-        "mean_return_ci95": [low, high],
-    }
-
-
-def fault_row(faults):
-    """{"forfeits": games, "reasons": [[reason, games], ...]} of one agent."""
-    both = sum(faults, Counter())
-    return {"forfeits": sum(both.values()), "reasons": [list(item) for item in both.most_common(MAX_REASONS)]}
-
-
-def seat_rows(shares):
-    """Each seat's win rate over all games, whoever sat there; shares (S, M, P)."""
-    return [
-        {"seat": p, "win_rate": float(shares[..., p].mean()), "ci95": win_interval(shares[..., p])}
-        for p in range(shares.shape[2])
+def play_match(match, progress=None):
+    """(the `ResultsFile`, {pair of indices: `Games`}) of all pairs, those games left out that the file has already."""
+    setup, args, names = match.setup, match.args, match.names
+    by_name = {(names[a], names[b]): (a, b) for a, b in match.pairs}
+    file = ResultsFile(args.out, match.settings, list(by_name), match.num_seeds, setup.num_players)
+    total = len(match.pairs) * match.num_seeds
+    most = seeds_at_once(args.batch_size, setup.num_players)
+    if args.workers > 1:
+        most = min(most, -(-total // (CHUNKS_A_WORKER * args.workers)))
+    chunks = [
+        Chunk(by_name[pair], args.seed + start, count)
+        for pair, games in file.pairs.items()
+        for start, count in games.missing(most)
     ]
+    done = total - sum(chunk.count for chunk in chunks)
+    try:
+        for chunk, games in play_chunks(setup, names, match.agents, chunks, args.seconds, args.workers, args.ray):
+            a, b = chunk.pair
+            file.add((names[a], names[b]), chunk.first - args.seed, games)
+            done += chunk.count
+            if progress is not None:
+                progress(done * match.seatings, total * match.seatings)
+    except BaseException:
+        file.write()
+        raise
+    return file, {by_name[pair]: games.games for pair, games in file.pairs.items()}
 
 
-def mean_interval(units):
-    """[low, high] of the mean of independent units, normal, 95 %."""
-    half = Z95 * units.std(ddof=1) / np.sqrt(len(units))
-    return [float(units.mean() - half), float(units.mean() + half)]
+def write_markdown(path, text):
+    """Put the text at the path, if there is one."""
+    if path is not None:
+        write_whole(path, text.encode())
 
 
-def win_interval(shares):
-    """[low, high] of the win rate in shares (S, M) of S independent seeds: Wilson, 95 %, at the effective size."""
-    rate, num_seeds = shares.mean(), len(shares)
-    spread = shares.mean(1).var(ddof=1)
-    if not 0 < rate < 1:
-        effective = num_seeds
-    elif spread * shares.size <= rate * (1 - rate) * num_seeds:
-        effective = shares.size
-    else:
-        effective = rate * (1 - rate) * num_seeds / spread
-    middle = (rate + Z95**2 / (2 * effective)) / (1 + Z95**2 / effective)
-    half = Z95 / (1 + Z95**2 / effective) * np.sqrt(rate * (1 - rate) / effective + Z95**2 / (4 * effective**2))
-    return [float(max(middle - half, 0)), float(min(middle + half, 1))]
-
-
-def rate(points, met):
-    """Ratings (K,) from points (K, K), what i won of its games against j, of the pairs that met, bool (K, K)."""
-    points = points + 0.5 * met
-    games = points + points.T
-    strength = np.ones(len(points))
-    for _ in range(10_000):
-        stronger = points.sum(1) / (games / (strength[:, None] + strength)).sum(1)
-        stronger /= np.exp(np.log(stronger).mean())
-        moved = np.abs(np.log(stronger / strength)).max()
-        strength = stronger
-        if moved < 1e-10:
-            break
-    return 1500 + 400 * np.log10(strength)
-
-
-def table(data):
-    """The agents' rows as text, best first, then the forfeits."""
-    lines = [
-        f"{data['env']}, {data['players']} players: {data['games_per_pair']:,} games a pair",
-        *agent_lines(data["agents"]),
-    ]
-    return "\n".join(lines)
-
-
-def agent_lines(rows, title="agent"):
-    """Aligned lines of agents' rows."""
-    width = max(len(title), *(len(row["name"]) for row in rows))
-    lines = [
-        f"{title:<{width}}  {'games':>8} {'wins':>8} {'draws':>8} {'losses':>8}  {'win rate, 95 %':<20}"
-        f"  {'mean return, 95 %':<26}  rating"
-    ]
-    for row in rows:
-        counts = " ".join(f"{row[key]:>8,}" for key in ("games", "wins", "draws", "losses"))
-        won = "{:.3f} [{:.3f}, {:.3f}]".format(row["win_rate"], *row["ci95"])
-        paid = "{:+.3f} [{:+.3f}, {:+.3f}]".format(row["mean_return"], *row["mean_return_ci95"])
-        lines.append(f"{row['name']:<{width}}  {counts}  {won:<20}  {paid:<26}  {row['rating']:6.0f}")
-    for row in rows:
-        for reason, games in row["reasons"]:
-            lines.append(f"{row['name']} forfeited {games:,} games: {reason}")
-    return lines
+def _file_sums(name):
+    """The sha256 of a checkpoint's two files, or None where the name means none."""
+    files = [stem_of(name) + suffix for suffix in SUFFIXES]
+    if not all(os.path.isfile(file) for file in files):
+        return None
+    sums = []
+    for file in files:
+        with open(file, "rb") as stream:
+            sums.append(hashlib.file_digest(stream, "sha256").hexdigest())
+    return sums
 
 
 if __name__ == "__main__":

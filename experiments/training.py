@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from torch.utils.tensorboard import SummaryWriter
 
+from flinchenv.agents.held_out import HELD_OUT
 from flinchenv.agents.load import load
 from flinchenv.agents.network import check_match
 from flinchenv.core.params import refuse, rules_to_json, whole
@@ -93,9 +94,13 @@ def prepare(args, states="state"):
             is not set, or a run with other settings or of another version of the game.
     """
     setup = make_setup(args.env_id, None, args.rules, "raise", args.max_steps or None)
-    for name in [*args.opponents, *args.eval_against, *filter(None, [args.imitate])]:
-        if name != SELF:
-            load(name, setup)
+    asked = {"opponents": args.opponents, "eval_against": args.eval_against, "imitate": filter(None, [args.imitate])}
+    for field, names in asked.items():
+        for name in names:
+            if name.partition(":")[0] == HELD_OUT:
+                refuse(field, name, "agents that training may meet; these are kept for evaluation")
+            if name != SELF:
+                load(name, setup)
     if args.imitate and load(args.imitate, setup).needs_view:
         refuse("imitate", args.imitate, "an agent that plays by the observation alone")
     folder = pathlib.Path(args.run or f"runs/{args.env_id}-{args.seed}")

@@ -118,10 +118,19 @@ def make_parser():
     evaluate.add_argument("--env", metavar="ID", required=True, help="see list")
     _add_rules(evaluate)
     _add_deals(evaluate, 10_000, "against each opponent")
+    _add_running(evaluate)
+    evaluate.add_argument(
+        "--ladder", metavar="FAMILY", action="append", help="who stands on it beside random, repeatable (rule)"
+    )
+    evaluate.add_argument("--player-counts", metavar="N,N|all", help="numbers of players to play too (none)")
+    evaluate.add_argument("--no-held-out", action="store_true", help="leave out the held-out opponents")
+    evaluate.add_argument("--no-exact", action="store_true", help="leave out the exploitability")
 
     tournament = add_game("tournament", tournament_command, "Play every pair of agents and rate them.")
     tournament.add_argument("agents", metavar="AGENT", nargs="+", help="random, rule, rule:2, or a checkpoint's path")
     _add_deals(tournament, 1000, "of each pair")
+    _add_running(tournament)
+    tournament.add_argument("--plot", metavar="STEM", help="draw STEM-heat and STEM-ratings, .svg and .png each")
 
     solve = add_game("solve", solve_command, "Solve a small two-player game exactly.")
     solve.add_argument("--iterations", type=int, default=10_000, help="of CFR+, at most (10000)")
@@ -138,6 +147,23 @@ def _add_rules(parser):
 def _add_deals(parser, games, what):
     parser.add_argument("--games", type=int, default=games, help=f"games {what}, in whole sets of seatings ({games})")
     parser.add_argument("--seed", type=int, default=2**31, help="the first seed, 2**31 and up (2**31)")
+
+
+def _add_running(parser):
+    parser.add_argument("--out", metavar="FILE", help="the results file, JSON; the same call again goes on with it")
+    parser.add_argument("--markdown", metavar="FILE", help="write the tables")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that play (1)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="play over this Ray cluster instead")
+    parser.add_argument("--batch", type=int, default=4096, metavar="N", help="games at once; changes no result (4096)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="an agent slower than this a decision forfeits; 0: no limit (0)"
+    )
+
+
+def _running(args):
+    """The settings that `_add_deals` and `_add_running` read."""
+    words = ("games", "seed", "seconds", "workers", "ray", "out", "markdown")
+    return {word: getattr(args, word) for word in words} | {"batch_size": args.batch}
 
 
 def overrides(args, id):
@@ -356,16 +382,36 @@ def evaluate_command(args):
     """`flinchenv evaluate AGENT --env ID`."""
     from .experiments import evaluate
 
-    settings = evaluate.Args(args.agent, args.env, args.games, args.seed, overrides(args, args.env))
+    settings = evaluate.Args(
+        args.agent,
+        args.env,
+        rules=overrides(args, args.env),
+        ladder=tuple(args.ladder or evaluate.LADDER),
+        players=_player_counts(args.player_counts),
+        held_out=not args.no_held_out,
+        exact=not args.no_exact,
+        **_running(args),
+    )
     result = evaluate.run(settings, Progress("games"))
     _show(args, result.data, result.text)
+
+
+def _player_counts(text):
+    if text is None or text == "all":
+        return text or ()
+    try:
+        return tuple(int(count) for count in text.split(","))
+    except ValueError:
+        refuse("--player-counts", text, "all, or whole numbers with commas between them")
 
 
 def tournament_command(args):
     """`flinchenv tournament ID AGENT...`."""
     from .experiments import tournament
 
-    settings = tournament.Args(args.id, tuple(args.agents), args.games, args.seed, overrides(args, args.id))
+    settings = tournament.Args(
+        args.id, tuple(args.agents), rules=overrides(args, args.id), plot=args.plot, **_running(args)
+    )
     result = tournament.run(settings, Progress("games"))
     _show(args, result.data, result.text)
 

@@ -88,8 +88,8 @@ class RawAECGame(AECEnv):
         self._rows = list(zip(self._observation[0], self._mask[0]))
         self._chosen, self._paid_now = self._choices[0], self._rewards[0]
         # Entries of memoryviews are Python's own numbers: faster than numpy's.
-        self._legal = [memoryview(mask) for mask in self._mask[0]]
-        self._seat, self._over = memoryview(self._current), (memoryview(self._ended), memoryview(self._truncated))
+        self._legal = [mask.data for mask in self._mask[0]]
+        self._seat, self._over = self._current.data, (self._ended.data, self._truncated.data)
         self._simultaneous, self._num_actions = setup.simultaneous, setup.num_actions
         self._orders = {}  # who is asked, as bytes: their seats
         self._call = setup.loops.advance

@@ -1,4 +1,4 @@
-"""Agents by name: "random", "rule", "rule:2", "search:200", a checkpoint's path."""
+"""Agents by name: "random", "rule", "rule:2", "search:200", a shipped one's name, a checkpoint's path."""
 
 import os
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from .held_out import HELD_OUT, HeldOutAgent
 from .network import NetworkAgent, check_match
 from .rule_bots import RULE_BOTS
 from .search import MOST_SIMULATIONS, SIMULATIONS, Search
+from .shipped import shipped_names, shipped_stem
 from .tabular import TabularAgent
 from .uniform import UniformAgent
 
@@ -68,6 +69,8 @@ def load(name, env=None, any_rules=False):
         return _load_family(name, word, number, setup)
     if _is_path(name):
         return _load_network(name, setup, any_rules)
+    if (stem := shipped_stem(name)) is not None:
+        return _load_network(stem, setup, any_rules)
     refuse("agent", name, _allowed(setup))
 
 
@@ -135,6 +138,7 @@ def _allowed(setup):
         if setup is None or setup.game.name == game:
             for word, family in families.items():
                 names += [f"'{word}'", f"'{word}:{family.numbers[0]}'..'{word}:{family.numbers[-1]}'"]
+    names += [f"'{name}'" for name in shipped_names(setup.game.name if setup else None)]
     return ", ".join(dict.fromkeys(names)) + " or the path of a checkpoint"
 
 

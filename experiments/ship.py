@@ -1,0 +1,114 @@
+"""Make a trained agent one that everybody has: measure it and put it, without its value network, into the package.
+
+    python -m flinchenv.experiments.ship runs/flinch-ppo/agent-10000000 flinch-2p
+
+`load("flinch-2p", env)` then plays it, without torch. Its card keeps the training command, the steps, the minutes and
+what the evaluation said.
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import re
+import sys
+from typing import NamedTuple
+
+from flinchenv.agents.checkpoint import load_checkpoint, make_card, save_checkpoint
+from flinchenv.agents.load import load
+from flinchenv.agents.shipped import FOLDER
+from flinchenv.core.params import refuse, rules_to_json
+from flinchenv.envs.setup import make_setup
+
+from .evaluate import evaluate
+from .train import TRAINERS, read
+
+
+@dataclasses.dataclass(frozen=True)
+class Args:
+    """What is shipped.
+
+    Attributes:
+        agent: the path of a checkpoint that a trainer wrote.
+        name: what `load` is to call it: letters, digits, "-" and "_".
+        games: games of the evaluation against each opponent.
+        folder: where it goes; the package's own.
+    """
+
+    agent: str
+    name: str
+    games: int = 4000
+    folder: str = str(FOLDER)
+
+
+class Result(NamedTuple):
+    """`data`: {"name", "checkpoint", "bytes", "rating", "place", "opponents"}."""
+
+    data: dict
+
+
+def run(args):
+    """Measure and write it.
+
+    Raises:
+        ValueError: no such checkpoint, or a name that is none.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][\w-]*", args.name):
+        refuse("name", args.name, "letters, digits, '-' and '_'")
+    tensors, card = load_checkpoint(args.agent)
+    setup = make_setup(card["env"], card["rules"])
+    verdict = evaluate(load(args.agent, setup), card["env"], rules=card["rules"], games=args.games, held_out=False)
+    training = card["training"]
+    rows = [{key: row[key] for key in ("name", "games", "win_rate", "ci95")} for row in verdict["opponents"]]
+    facts = {
+        "command": command_of(training["settings"]),
+        "steps": training["steps"],
+        "minutes": round(training["seconds"] / 60, 1) if "seconds" in training else training["minutes"],
+        "rating": round(verdict["rating"], 1),
+        "place": verdict["place"],
+        "opponents": rows,
+        "settings": training["settings"],
+    }
+    policy = {name: tensor for name, tensor in tensors.items() if not name.startswith("value.")}
+    path = pathlib.Path(args.folder) / args.name
+    save_checkpoint(path, policy, make_card(setup, card["network"], facts))
+    size = sum(file.stat().st_size for file in path.parent.glob(f"{args.name}.*"))
+    shown = {key: facts[key] for key in ("rating", "place", "opponents")}
+    return Result({"name": args.name, "checkpoint": str(path), "bytes": size, **shown})
+
+
+def command_of(settings):
+    """The command that trains with these settings, those that are the trainer's defaults left out."""
+    _, args = read(None, [f"trainer={settings['trainer']}"])
+    usual = rules_to_json(args)
+    own = ("trainer", "run", "resume", "progress")
+    changed = [f"{key}={_toml(value)}" for key, value in settings.items() if key not in own and value != usual[key]]
+    words = " ".join(f"--set '{text}'" for text in changed)
+    return f"python -m flinchenv.experiments.{TRAINERS[settings['trainer']]} {words}".strip()
+
+
+def _toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + "}"
+    return json.dumps(value)
+
+
+def main(argv=None):
+    """The command line; the exit code: 0, or 2 for what is refused."""
+    parser = argparse.ArgumentParser(prog="python -m flinchenv.experiments.ship", description=__doc__.split("\n")[0])
+    parser.add_argument("agent", help="the path of a checkpoint that a trainer wrote")
+    parser.add_argument("name", help="what load() is to call it")
+    parser.add_argument("--games", type=int, default=Args.games, help="games against each opponent")
+    parser.add_argument("--folder", default=Args.folder, help="where it goes")
+    given = parser.parse_args(argv)
+    try:
+        result = run(Args(**vars(given)))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(json.dumps(result.data))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -62,7 +62,7 @@ def run(args):
     rows = [{key: row[key] for key in ("name", "games", "win_rate", "ci95")} for row in verdict["opponents"]]
     facts = {
         "command": command_of(training["settings"]),
-        "steps": training["steps"],
+        "steps": training.get("steps", training.get("rounds")),
         "minutes": round(training["seconds"] / 60, 1) if "seconds" in training else training["minutes"],
         "rating": round(verdict["rating"], 1),
         "place": verdict["place"],

@@ -80,11 +80,11 @@ def test_an_unknown_one_is_refused_with_the_known_names():
 
 
 def test_shipping_measures_and_leaves_the_value_network_out(tmp_path):
-    source = pathlib.Path(FOLDER) / "flash10-2p"
+    source = pathlib.Path(FOLDER) / "flip_it-2p"
     result = ship.run(ship.Args(str(source), "mine-2p", 4, str(tmp_path)))
     tensors, card = load_checkpoint(tmp_path / "mine-2p")
     assert all(name.startswith("policy.") for name in tensors)
     assert card["training"]["place"] == result.data["place"]
     assert result.data["bytes"] == sum(path.stat().st_size for path in tmp_path.iterdir())
-    with pytest.raises(ValueError, match="name='../x' is not allowed"):
+    with pytest.raises(ValueError, match="is not allowed"):
         ship.run(ship.Args(str(source), "../x", 4, str(tmp_path)))

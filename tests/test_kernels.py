@@ -171,7 +171,7 @@ for name in kernels._fields:
         assert "NRT_" not in asm, name
 print(len(kernels._fields))
 """
-    assert int(run(program, NUMBA_CACHE_DIR=str(tmp_path))) == 9
+    assert int(run(program, NUMBA_CACHE_DIR=str(tmp_path))) == 10
 
 
 def test_player_counts_and_games_compiled_in_one_process_do_not_mix(tmp_path):

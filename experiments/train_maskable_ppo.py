@@ -40,10 +40,13 @@ from .settings import check_env_id, check_mapping, check_text, checked, real
 from .state import save_state
 from .training import (
     MAX_TRAINING_STEPS,
+    adam_arrays,
+    by_head,
     check_agents,
     check_hidden,
     check_opponents,
     command,
+    load_adam,
     prepare,
     settings_of,
     train,
@@ -203,8 +206,7 @@ class Training:
         """Save everything that decides how the run goes on."""
         model = self.model
         arrays = {f"model.{name}": tensor.numpy() for name, tensor in model.policy.state_dict().items()}
-        for i, slots in model.policy.optimizer.state_dict()["state"].items():
-            arrays |= {f"adam.{i}.{name}": tensor.numpy() for name, tensor in slots.items()}
+        arrays |= adam_arrays(model.policy.optimizer)
         arrays |= {f"league.{name}": array for name, array in self.league.arrays().items()}
         games = self.env.snapshot()
         arrays |= {f"env.{name}": array.view(np.uint8) if array.dtype.names else array for name, array in games.items()}
@@ -229,17 +231,9 @@ class Training:
     def restore(self, arrays, facts):
         """Go on from a saved state."""
         model = self.model
-        part = {}
-        for name, array in arrays.items():
-            head, _, rest = name.partition(".")
-            part.setdefault(head, {})[rest] = array
+        part = by_head(arrays)
         model.policy.load_state_dict({name: torch.from_numpy(array) for name, array in part["model"].items()})
-        slots = {}
-        for name, array in part.get("adam", {}).items():
-            i, _, slot = name.partition(".")
-            slots.setdefault(int(i), {})[slot] = torch.from_numpy(array)
-        groups = model.policy.optimizer.state_dict()["param_groups"]
-        model.policy.optimizer.load_state_dict({"state": slots, "param_groups": groups})
+        load_adam(model.policy.optimizer, part.get("adam", {}))
         games = part["env"] | {"games": part["env"]["games"].view(self.setup.game.dtype)}
         self.league.restore(part.get("league", {}), facts["next_key"], games["playing"])
         self.env.restore(games)

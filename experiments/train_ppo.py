@@ -42,10 +42,13 @@ from .settings import check_env_id, check_mapping, check_text, checked, real
 from .state import load_state, save_state
 from .training import (
     MAX_TRAINING_STEPS,
+    adam_arrays,
+    by_head,
     check_agents,
     check_hidden,
     check_opponents,
     command,
+    load_adam,
     prepare,
     settings_of,
     train,
@@ -419,8 +422,7 @@ class Training:
         """Save everything that decides how the run goes on."""
         play = self.play
         arrays = {f"network.{name}": tensor.numpy() for name, tensor in self.network.state_dict().items()}
-        for i, slots in self.optimizer.state_dict()["state"].items():
-            arrays |= {f"adam.{i}.{name}": tensor.numpy() for name, tensor in slots.items()}
+        arrays |= adam_arrays(self.optimizer)
         arrays |= {f"league.{name}": array for name, array in self.league.arrays().items()}
         arrays |= {"games": play.env.snapshot().games.view(np.uint8), "playing": play.playing, "seat": play.seat}
         arrays["torch_rng"] = torch.get_rng_state().numpy()
@@ -440,17 +442,9 @@ class Training:
     def restore(self, arrays, facts):
         """Go on from a saved state."""
         play = self.play
-        part = {}
-        for name, array in arrays.items():
-            head, _, rest = name.partition(".")
-            part.setdefault(head, {})[rest] = array
+        part = by_head(arrays)
         self.network.load_state_dict({name: torch.from_numpy(array) for name, array in part["network"].items()})
-        slots = {}
-        for name, array in part.get("adam", {}).items():
-            i, _, slot = name.partition(".")
-            slots.setdefault(int(i), {})[slot] = torch.from_numpy(array)
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": slots, "param_groups": groups})
+        load_adam(self.optimizer, part.get("adam", {}))
         play.playing[:], play.seat[:] = arrays["playing"], arrays["seat"]
         self.league.restore(part.get("league", {}), facts["next_key"], play.playing)
         play.env.restore(take_snapshot(self.setup, arrays["games"].view(self.setup.game.dtype)))

@@ -15,6 +15,7 @@ import threading
 import time
 from typing import NamedTuple
 
+import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from flinchenv.agents.held_out import HELD_OUT
@@ -219,6 +220,32 @@ def draw(training):
     title = f"{setup.id}, {setup.num_players} players, seed {training.args.seed} (bands: 95 % intervals)"
     draw_curve(training.curve, title, path)
     return str(path)
+
+
+# --- Saved states ----------------------------------------------------------------------------------------------------
+
+
+def adam_arrays(optimizer):
+    """{"adam.<parameter>.<slot>": array} of all that an optimiser remembers."""
+    state = optimizer.state_dict()["state"]
+    return {f"adam.{i}.{name}": tensor.numpy() for i, slots in state.items() for name, tensor in slots.items()}
+
+
+def by_head(arrays):
+    """{head: {rest: array}} of {"head.rest": array}."""
+    parts = {}
+    for name, array in arrays.items():
+        head, _, rest = name.partition(".")
+        parts.setdefault(head, {})[rest] = array
+    return parts
+
+
+def load_adam(optimizer, arrays):
+    """Give an optimiser the memory of `adam_arrays`, its head taken off."""
+    state = {
+        int(i): {name: torch.from_numpy(array) for name, array in slots.items()} for i, slots in by_head(arrays).items()
+    }
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 # --- The command line -------------------------------------------------------------------------------------------------

@@ -11,8 +11,11 @@ import numpy as np
 
 from .bits import natural
 from .kernel import helper, kernel, routine
+from .prefetch import prefetch
 from .rng import GAME, GAMMA, REDRAW, mix, random_below, stream
 from .spec import FORFEIT, MAX_STEPS, OFFENCE, RUNNING, UNDEALT, UNSET
+
+AHEAD = 2  # rows; thousands of records lie in no cache, and asking for them early halves a round
 
 
 class Loops(NamedTuple):
@@ -234,6 +237,7 @@ def loops(game):
         params = rules[0]
         for i in rows(start, stop):
             s = games[i]
+            prefetch(games, np.int64(i) + AHEAD)
             dealt = s.end_reason == UNDEALT
             terminated[i] = False
             truncated[i] = False

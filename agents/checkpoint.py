@@ -5,7 +5,6 @@ Nothing executes on load: the weights are raw numbers and the card is JSON.
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import re
@@ -48,7 +47,8 @@ def make_card(setup, network, training):
 
     Args:
         setup: a `flinchenv.envs.setup.Setup`.
-        network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer}, or
+        network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer,
+            "bin_width": see `agents.inputs.Inputs`, "memory": units of a GRU}, or
             {"kind": "tuples", "shape": of the one tensor "tuples"}, or {"kind": "table", "shape": [I, K, A]}.
         training: anything JSON can hold: command, steps, seconds, seed.
     """
@@ -68,12 +68,14 @@ def make_card(setup, network, training):
 
 
 def _perceptron(setup, network):
-    bins = network.get("bins", 0)
+    bins, bin_width = network.get("bins", 0), network.get("bin_width", 0)
     return {
         "hidden": list(network["hidden"]),
         "activation": network["activation"],
         "bins": bins,
-        "inputs": Inputs(setup.layout.high(), bins).size,
+        "bin_width": bin_width,
+        "memory": network.get("memory", 0),
+        "inputs": Inputs(setup.layout.high(), bins, bin_width).size,
     }
 
 
@@ -158,12 +160,15 @@ def check_tensors(where, tensors, card):
         if found != wanted:
             _damaged(where, f"it holds the shapes {found}; the card asks for {wanted}")
         return
-    layers = layers_of(where, tensors, "policy")
+    layers, memory = layers_of(where, tensors, "policy"), network.get("memory", 0)
     sizes = [inputs, *network["hidden"], card["num_actions"]]
-    _check_chain(where, layers, "policy", sizes)
+    _check_chain(where, layers, "policy", sizes, memory)
+    if memory:
+        gates = [(3 * memory, size) for size in (sizes[-2], memory)]
+        _check_shapes(where, layers_of(where, tensors, "memory"), "memory", gates)
     if any(name.startswith("value.") for name in tensors):
         layers = layers_of(where, tensors, "value")
-        _check_chain(where, layers, "value", [inputs, *(len(bias) for _, bias in layers[:-1]), 1])
+        _check_chain(where, layers, "value", [inputs, *(len(bias) for _, bias in layers[:-1]), 1], memory)
 
 
 def layers_of(where, tensors, head):
@@ -184,9 +189,15 @@ def layers_of(where, tensors, head):
     return layers
 
 
-def _check_chain(where, layers, head, sizes):
+def _check_chain(where, layers, head, sizes, memory):
+    """Check layers of which each feeds the next; the last one is also fed the memory."""
+    fed = [*sizes[:-2], sizes[-2] + memory]
+    _check_shapes(where, layers, head, list(zip(sizes[1:], fed)))
+
+
+def _check_shapes(where, layers, head, shapes):
     found = [(weight.shape, bias.shape) for weight, bias in layers]
-    wanted = [((out, in_), (out,)) for in_, out in itertools.pairwise(sizes)]
+    wanted = [(shape, shape[:1]) for shape in shapes]
     if found != wanted:
         _damaged(where, f"{head} has the shapes {found}; the card asks for {wanted}")
 
@@ -226,8 +237,9 @@ def _check_card(file, card, types):
         return
     if not isinstance(network.get("hidden"), list) or not all(_is_size(size) for size in network["hidden"]):
         _damaged(file, f"network={network!r} has no list of sizes 'hidden'")
-    if type(network.get("bins", 0)) is not int or network.get("bins", 0) < 0 or not _is_size(network.get("inputs", 1)):
-        _damaged(file, f"network={network!r} has no whole numbers 'bins' and 'inputs'")
+    counts = [network.get(name, 0) for name in ("bins", "bin_width", "memory")]
+    if any(type(number) is not int or number < 0 for number in counts) or not _is_size(network.get("inputs", 1)):
+        _damaged(file, f"network={network!r} has no whole numbers 'bins', 'bin_width', 'memory' and 'inputs'")
     if network.get("activation") not in ACTIVATIONS:
         _damaged(file, f"network={network!r} has no 'activation' out of {', '.join(ACTIVATIONS)}")
 

@@ -98,6 +98,7 @@ class Unseated:
     """
 
     needs_view = False
+    memory = 0
 
     def __init__(self, name):
         self.name = name

@@ -5,18 +5,21 @@ import numpy as np
 from flinchenv.core.params import refuse, rules_to_json
 from flinchenv.envs.setup import make_setup
 
-from .agent import ProbabilisticAgent, check_mask
+from .agent import RememberingAgent
 from .checkpoint import check_tensors, layers_of, layout_of
 from .inputs import Inputs
 
 
-class NetworkAgent(ProbabilisticAgent):
+class NetworkAgent(RememberingAgent):
     """A multilayer perceptron over the scaled observation whose outputs are the logits of the legal actions.
+
+    With a memory its last layer is also fed the state of a GRU (Cho et al. 2014) over what the layer before puts out.
 
     Args:
         setup: the game and rules to play; they must have the layout of the card.
         tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), ...}, the numbers ascending, and
-            perhaps "value.0.weight" and so on.
+            perhaps "value.0.weight" and so on; with a memory also "memory.0", the GRU's layer from its input, and
+            "memory.1", that from its state, with the gates reset, update and new in this order.
         card: what `make_card` or `load_checkpoint` returned.
         name: how tables call it.
         greedy: always take the most probable action.
@@ -32,48 +35,76 @@ class NetworkAgent(ProbabilisticAgent):
         self.setup, self.card, self.name, self.greedy = setup, card, name, greedy
         self._policy = layers_of(name, tensors, "policy")
         self._value = layers_of(name, tensors, "value")
+        self.memory = card["network"].get("memory", 0)
+        self._memory = layers_of(name, tensors, "memory")
         # Inputs are scaled as they were in training, whatever other rules allow as highest count.
         high = make_setup(card["env"], card["rules"]).layout.high()
-        self._inputs = Inputs(high, card["network"].get("bins", 0))
+        self._inputs = Inputs(high, *(card["network"].get(name, 0) for name in ("bins", "bin_width")))
 
-    def probs(self, observation, action_mask, view=None):
-        """Softmax of the logits over the legal actions; exactly 1 where only one is legal."""
-        check_mask(action_mask)
-        logits = np.where(np.asarray(action_mask) == 1, self.logits(observation), -np.inf)
+    def recall(self, observation, action_mask, memory):
+        """Softmax of the logits over the legal actions, exactly 1 where only one is legal, and the memory after it."""
+        outputs, after = self._policy_outputs(observation, memory)
+        logits = np.where(np.asarray(action_mask) == 1, outputs, -np.inf)
         if self.greedy:
-            return np.eye(logits.shape[1])[logits.argmax(1)]
+            return np.eye(logits.shape[1])[logits.argmax(1)], after
         weights = np.exp(logits - logits.max(1, keepdims=True))
-        return weights / weights.sum(1, keepdims=True)
+        return weights / weights.sum(1, keepdims=True), after
 
-    def logits(self, observation):
-        """The policy's outputs, float64 (N, A).
+    def logits(self, observation, memory=None):
+        """The policy's outputs, float64 (N, A); `memory` as in `probs`.
 
         Raises:
             ValueError: an output that is not finite.
         """
-        outputs = self._forward(self._policy, observation).astype(float)
-        if not np.isfinite(outputs).all():
-            raise ValueError(f"{self.name}: the network's outputs are not finite")
-        return outputs
+        return self._policy_outputs(observation, self.checked(memory, len(observation)))[0]
 
-    def values(self, observation):
-        """What the value head expects for the acting seat, float32 (N,).
+    def values(self, observation, memory=None):
+        """What the value head expects for the acting seat, float32 (N,); `memory` as in `probs`.
 
         Raises:
             ValueError: the network has no value head.
         """
         if not self._value:
             raise ValueError(f"{self.name}: the network has no 'value' tensors")
-        return self._forward(self._value, observation)[:, 0]
+        memory = self.checked(memory, len(observation))
+        after = self._remember(self._trunk(self._policy, observation), memory)
+        return self._head(self._value, self._trunk(self._value, observation), after)[:, 0]
 
-    def _forward(self, layers, observation):
-        # One row a product: the sums of a row are then the same, bit for bit, in a batch of any size.
+    def _policy_outputs(self, observation, memory):
+        x = self._trunk(self._policy, observation)
+        after = self._remember(x, memory)
+        outputs = self._head(self._policy, x, after).astype(float)
+        if not np.isfinite(outputs).all():
+            raise ValueError(f"{self.name}: the network's outputs are not finite")
+        return outputs, after
+
+    # One row a product, (N, 1, D): the sums of a row are then the same, bit for bit, in a batch of any size.
+
+    def _trunk(self, layers, observation):
         x = self._inputs(observation)[:, None, :]
-        for i, (weight, bias) in enumerate(layers):
+        for weight, bias in layers[:-1]:
             x = x @ weight.T + bias
-            if i < len(layers) - 1:
-                x = np.tanh(x) if self.card["network"]["activation"] == "tanh" else np.maximum(x, 0)
-        return x[:, 0]
+            x = np.tanh(x) if self.card["network"]["activation"] == "tanh" else np.maximum(x, 0)
+        return x
+
+    def _head(self, layers, x, memory):
+        weight, bias = layers[-1]
+        return (np.concatenate([x, memory[:, None, :]], 2) @ weight.T + bias)[:, 0]
+
+    def _remember(self, x, memory):
+        """The GRU's next state, float32 (N, memory)."""
+        if not self.memory:
+            return memory
+        before = memory[:, None, :]
+        told, kept = (part @ weight.T + bias for part, (weight, bias) in zip((x, before), self._memory))
+        (reset, update, new), (reset_, update_, new_) = (np.split(part, 3, 2) for part in (told, kept))
+        update = _sigmoid(update + update_)
+        new = np.tanh(new + _sigmoid(reset + reset_) * new_)
+        return ((1 - update) * new + update * before)[:, 0]
+
+
+def _sigmoid(x):
+    return (1 + np.tanh(x / 2)) / 2  # exp() of a large number would overflow
 
 
 def check_match(setup, card, any_rules=False):

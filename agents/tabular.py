@@ -1,6 +1,7 @@
 """A policy as a table: probabilities for every information state of a small game.
 
-What `experiments/solve.py` finds; a pair of files like any checkpoint's keeps it.
+What `experiments/solve.py` finds and `experiments/exploitability.py` averages; a pair of files like any checkpoint's
+keeps it.
 """
 
 import numpy as np

@@ -15,6 +15,7 @@ import numpy as np
 
 from flinchenv.core.rng import AGENT, RowStreams
 from flinchenv.core.spec import FORFEIT, OFFENCE, RUNNING
+from flinchenv.envs.memory import Memories, ask, memory_of
 from flinchenv.envs.seats import SeatView
 
 SEATING_STREAM = 1024  # streams from AGENT + 1024 up belong to seats of seatings
@@ -128,6 +129,7 @@ def play(setup, agents, seating, seeds, keys, seconds=0):
     rewards, flags = np.zeros((n, p), np.float32), np.zeros((2, n), bool)
     purposes = AGENT + np.uint64(SEATING_STREAM) + (keys[:, None] * p + np.arange(p)).astype(np.uint64)
     streams = RowStreams(np.repeat(seeds, p), np.zeros(n * p), purposes.ravel())
+    memories = Memories(n, p)
     faults = tuple(Counter() for _ in agents)
     lost = np.zeros((n, p), bool)  # seats of agents that forfeited
     active = np.ones(n, bool)
@@ -143,7 +145,9 @@ def play(setup, agents, seating, seeds, keys, seconds=0):
         for k, agent in enumerate(agents):
             mine = seating[rows, seats] == k
             if mine.any():
-                asking = _Asking(setup, agent, games, streams, rows[mine], seats[mine], observation, mask, seconds)
+                asking = _Asking(
+                    setup, agent, games, streams, memories, rows[mine], seats[mine], observation, mask, seconds
+                )
                 chosen, reasons = asking.answer()
                 actions[asking.rows, asking.views] = chosen
                 for row, reason in dict(reasons).items():  # one game is lost once, whatever the seats at fault
@@ -162,6 +166,7 @@ class _Asking(NamedTuple):
     agent: Any
     games: np.ndarray
     streams: RowStreams
+    memories: Memories
     rows: np.ndarray
     seats: np.ndarray
     observation: np.ndarray
@@ -181,10 +186,10 @@ class _Asking(NamedTuple):
         flat = self.rows * self.setup.num_players + self.seats
         kept = self.streams.counters[flat]
         try:
-            chosen, taken = self._act(mask, flat)
+            chosen, taken, memory = self._act(mask, flat)
             if 0 < self.seconds < taken:
                 self.streams.counters[flat] = kept
-                chosen, taken = self._act(mask, flat)
+                chosen, taken, memory = self._act(mask, flat)
         except Exception as error:
             if len(self.rows) == 1:
                 text = " ".join(str(error).split())[:120]
@@ -197,21 +202,23 @@ class _Asking(NamedTuple):
         if 0 < self.seconds < taken:
             reason = f"{OVERRUN}: more than {self.seconds:g} s a decision"
             return np.full(len(self.rows), OFFENCE), [(int(row), reason) for row in self.rows]
+        self.memories.keep(self.rows, self.seats, memory)
         inside = (chosen >= 0) & (chosen < mask.shape[1])
         legal = inside & (mask[np.arange(len(mask)), np.where(inside, chosen, 0)] == 1)
         faults = [(int(self.rows[i]), f"illegal action {chosen[i]}") for i in np.flatnonzero(~legal)]
         return np.where(legal, chosen, OFFENCE), faults
 
     def _act(self, mask, flat):
-        """(choices (K,), seconds a row)."""
+        """(choices (K,), seconds a row, what the seats remember then)."""
         views = None
         if getattr(self.agent, "needs_view", False):
             views = [SeatView(self.setup, self.games[i : i + 1], int(p)) for i, p in zip(self.rows, self.seats)]
         observation = self.observation[self.rows, self.views]
         mask, streams = mask.copy(), self.streams[flat]
+        memory = self.memories.recall(memory_of(self.agent), self.rows, self.seats)
         began = time.perf_counter()
-        chosen = np.asarray(self.agent.act(observation, mask, streams, views))
+        chosen = np.asarray(ask(self.agent, observation, mask, streams, views, memory))
         taken = (time.perf_counter() - began) / len(self.rows)
         if chosen.shape != self.rows.shape or not np.issubdtype(chosen.dtype, np.integer):
             raise ValueError(f"act() returned {chosen.dtype} {chosen.shape}, not whole numbers {self.rows.shape}")
-        return chosen, taken
+        return chosen, taken, memory

@@ -1,21 +1,24 @@
 """The opponents of a training run: bots with fixed weights and a bounded number of the learner's past selves."""
 
+import numpy as np
 import torch
 from torch.nn.functional import linear
 
 from flinchenv.adapters.sb3 import OpponentPool
-from flinchenv.agents.agent import ProbabilisticAgent
+from flinchenv.agents.agent import RememberingAgent
+from flinchenv.agents.checkpoint import layers_of
 from flinchenv.agents.inputs import Inputs
 from flinchenv.agents.load import load
 
 SELF = "self"
 
 
-class PolicyAgent(ProbabilisticAgent):
+class PolicyAgent(RememberingAgent):
     """A policy network, frozen, with all rows in one product: fast, and equal to `NetworkAgent` but for rounding.
 
     Args:
-        tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), "policy.1.weight": ...}.
+        tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), "policy.1.weight": ...}, as a
+            `NetworkAgent` has them; with a memory also "memory.0" and "memory.1".
         activation: "tanh" | "relu".
         inputs: the `Inputs` that it is fed.
         name: how tables call it.
@@ -23,19 +26,27 @@ class PolicyAgent(ProbabilisticAgent):
 
     def __init__(self, tensors, activation, inputs, name="policy"):
         self.tensors, self.name = tensors, name
-        names = [(f"policy.{i}.weight", f"policy.{i}.bias") for i in range(len(tensors) // 2)]
-        self._layers = [(torch.from_numpy(tensors[weight]), torch.from_numpy(tensors[bias])) for weight, bias in names]
+        self._layers, gates = (
+            [tuple(map(torch.from_numpy, layer)) for layer in layers_of(name, tensors, head)]
+            for head in ("policy", "memory")
+        )
+        self._gates = [part for parts in zip(*gates) for part in parts]  # as `torch.gru_cell` takes them
+        self.memory = self._gates[1].shape[1] if gates else 0
         self._activation = {"tanh": torch.tanh, "relu": torch.relu}[activation]
         self._inputs = inputs
 
     @torch.no_grad()
-    def probs(self, observation, action_mask, view=None):
-        """Softmax of the logits over the legal actions."""
+    def recall(self, observation, action_mask, memory):
+        """Softmax of the logits over the legal actions, and the memory after it."""
         x = torch.from_numpy(self._inputs(observation))
         for weight, bias in self._layers[:-1]:
             x = self._activation(linear(x, weight, bias))
+        if self.memory:
+            memory = torch.gru_cell(x, torch.from_numpy(memory), *self._gates)
+            x = torch.cat([x, memory], 1)
         logits = linear(x, *self._layers[-1]).double()
-        return torch.softmax(logits.masked_fill(torch.from_numpy(action_mask) == 0, -torch.inf), 1).numpy()
+        probs = torch.softmax(logits.masked_fill(torch.from_numpy(action_mask) == 0, -torch.inf), 1)
+        return probs.numpy(), np.asarray(memory)
 
 
 class League:
@@ -48,12 +59,12 @@ class League:
         weights: {name: weight}; a name for `agents.load`, or "self" for the past selves.
         past_selves: how many stay; the oldest one goes first, after its running episodes.
         activation: the networks' "tanh" | "relu".
-        bins: entries of the thermometer of each count that they are fed.
+        inputs: the `Inputs` that they are fed; None for the scaled observation.
     """
 
-    def __init__(self, setup, weights, past_selves, activation, bins=0):
+    def __init__(self, setup, weights, past_selves, activation, inputs=None):
         self.past_selves, self.activation = past_selves, activation
-        self.inputs = Inputs(setup.layout.high(), bins)
+        self.inputs = inputs or Inputs(setup.layout.high(), 0)
         self.pool = OpponentPool()
         names = [name for name in weights if name != SELF]
         for key, name in enumerate(names):

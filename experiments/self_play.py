@@ -10,7 +10,10 @@ import numpy as np
 import torch
 
 from flinchenv.core.kernel import kernel
+from flinchenv.envs.memory import Memories
 from flinchenv.envs.vector import VectorGame
+
+from .memory import sequences
 
 MIRROR = -1  # the key of a row in which the learner plays all seats
 
@@ -88,6 +91,8 @@ class SelfPlay:
         self.rewards, self.cut_values = np.zeros((2, t, n, p), np.float32)
         self.ended = np.zeros((t, n), bool)
         self.lengths = []  # of the games that the last `play` finished
+        self.memories = Memories(n, p)
+        self.began = self._recall(np.arange(n))  # what was remembered before the first of the steps
 
     def draw_opponents(self, rows):
         """Who plays the next games of some rows."""
@@ -103,12 +108,13 @@ class SelfPlay:
         """Fill in `n_steps` steps of every game, and the advantages of the learner's decisions.
 
         Args:
-            act: act(observation, mask, view) -> actions, log-probabilities, values.
-            value_of: value_of(observation, view) -> values.
+            act: act(observation, mask, view, memory) -> actions, log-probabilities, values, memory after them.
+            value_of: value_of(observation, view, memory) -> values.
         """
         env, everybody = self.env, np.arange(self.setup.num_players)
         self.cut_values[:] = 0
         self.lengths = []
+        self.began = self._recall(np.arange(len(self.seat)))
         for t in range(len(self.seats)):
             self.seats[t] = everybody if self.setup.simultaneous else env.current_player[:, None]
             self.observation[t] = env.observation.reshape(self.observation[t].shape)
@@ -121,15 +127,17 @@ class SelfPlay:
             self.ended[t] = env.terminated | env.truncated
             if env.truncated.any():
                 cut = np.flatnonzero(env.truncated)
-                self.cut_values[t, cut] = self._values(env.final_observation[cut], env.final_state()[cut], value_of)
+                seen = env.final_observation[cut], env.final_state()[cut], self._recall(cut)
+                self.cut_values[t, cut] = self._values(*seen, value_of)
             if self.ended[t].any():
                 over = np.flatnonzero(self.ended[t])
                 self.lengths += env.final_info["length"][over].tolist()
+                self.memories.forget(over)
                 self.draw_opponents(over)
-        now = np.stack([env.observe(p) for p in everybody], 1)
+        now = np.stack([env.observe(p) for p in everybody], 1), env.state(), self._recall(np.arange(len(self.seat)))
         fill_advantages(
             self.rewards, self.ended, self.cut_values, self.seats, self.chosen, self.value,
-            self._values(now, env.state(), value_of), self.args.gamma, self.args.gae_lambda, self.advantage,
+            self._values(*now, value_of), self.args.gamma, self.args.gae_lambda, self.advantage,
         )  # fmt: skip
 
     def _choose(self, t, act):
@@ -140,25 +148,33 @@ class SelfPlay:
         mine = (self.playing == MIRROR)[:, None] | (seats == self.seat[:, None])
         chosen = self.chosen[t] = free & mine
         if chosen.any():
-            made = act(observation[chosen], mask[chosen], self.view[t][chosen])
-            action[chosen], self.log_prob[t][chosen], self.value[t][chosen] = made
+            asked = np.nonzero(chosen)[0], seats[chosen]
+            memory = self.memories.recall(self.args.memory, *asked)
+            made = act(observation[chosen], mask[chosen], self.view[t][chosen], memory)
+            action[chosen], self.log_prob[t][chosen], self.value[t][chosen], memory = made
+            self.memories.keep(*asked, memory)
         others = free & ~mine
         for key in np.unique(self.playing[others.any(1)]):
             asked = others & (self.playing == key)[:, None]
-            action[asked] = self.pool.agents[key].act(observation[asked], mask[asked], self.rng)
+            rows, agent = np.nonzero(asked)[0], self.pool.agents[key]
+            action[asked] = self.memories.ask(agent, rows, seats[asked], observation[asked], mask[asked], self.rng)
 
     def _views(self, state, seat):
         """What a central critic sees: int8 (..., S) states and the seats (...), one-hot."""
         seat = np.eye(self.setup.num_players, dtype=np.int8)[seat]
         return np.concatenate([np.broadcast_to(state, (*seat.shape[:-1], state.shape[-1])), seat], -1)
 
-    def _values(self, observation, state, value_of):
-        """The value of every seat, float32 (R, P), from int8 (R, P, D) observations and (R, S) states."""
+    def _recall(self, rows):
+        """What every seat of some rows remembers, float32 (R, P, M), M the learner's units."""
+        return self.memories.recall(self.args.memory, rows[:, None], np.arange(self.setup.num_players))
+
+    def _values(self, observation, state, memory, value_of):
+        """The value of every seat, float32 (R, P), from int8 (R, P, D) observations, (R, S) states and memories."""
         shape = observation.shape[:2]
         view = np.zeros((*shape, 0), np.int8)
         if self.view.shape[-1]:
             view = self._views(state[:, None], np.broadcast_to(np.arange(shape[1]), shape))
-        flat = (part.reshape(shape[0] * shape[1], part.shape[-1]) for part in (observation, view))
+        flat = (part.reshape(shape[0] * shape[1], part.shape[-1]) for part in (observation, view, memory))
         return value_of(*flat).reshape(shape)
 
     def batch(self, take):
@@ -167,3 +183,7 @@ class SelfPlay:
         parts = (self.observation, self.mask, self.view, self.action, self.log_prob)
         parts = [*(part[take] for part in parts), advantage, advantage + self.value[take]]
         return Batch(*(torch.from_numpy(part) for part in parts))
+
+    def sequences(self):
+        """The `Sequences` of the learner's decisions, numbered as in the `Batch` of all of them."""
+        return sequences(self.chosen, self.seats, self.ended, self.began)

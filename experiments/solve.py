@@ -7,19 +7,16 @@ out is proved by exact best responses, not by the number of iterations.
 """
 
 import dataclasses
-import os
 import sys
 import time
 
 import numpy as np
 
-from flinchenv.agents.checkpoint import TABLE, make_card, save_checkpoint, stem_of
-from flinchenv.agents.tabular import make_table
 from flinchenv.core.params import refuse, whole
 from flinchenv.envs.setup import make_setup
 
-from .exploitability import of_plans
-from .sequence_form import MAX_HISTORIES, information_states, sequence_form
+from .exploitability import check_stem, of_plans, save_table
+from .sequence_form import MAX_HISTORIES, sequence_form
 from .tournament import Result
 
 CHECK = 20  # iterations from one NashConv to the next
@@ -65,14 +62,7 @@ def run(args, progress=None, form=None):
     if isinstance(args.target, bool) or not isinstance(args.target, (int, float)) or not 0 <= args.target < np.inf:
         refuse("target", args.target, "a number from 0 up")
     if args.save is not None:
-        import safetensors.numpy  # noqa: F401  better missed now than when the work is done
-
-        if not os.path.basename(stem_of(args.save)):
-            refuse("save", args.save, "the stem of two files")
-        try:
-            os.makedirs(os.path.dirname(os.path.abspath(args.save)), exist_ok=True)
-        except OSError as error:
-            refuse("save", args.save, f"the stem of two files that can be written ({error.strerror})")
+        check_stem(args.save)
     form = sequence_form(setup, args.max_histories) if form is None else form
     solver = CFRPlus(form)
     found = None
@@ -126,24 +116,8 @@ class CFRPlus:
         return [total / total[0] for total in self._sums]
 
 
-def table_of(setup, form, plans):
-    """The tensors of the `TabularAgent` that follows the plans, and the information states as keys."""
-    keys, owners, actions, probs = [], [], [], []
-    for player, side in enumerate(form.sides):
-        asked = np.zeros((side.num_information_sets, 2), bool)
-        asked[:, player] = True
-        owners.append(side.owner + len(keys))
-        keys += information_states(setup, side.games, asked)[player]
-        actions.append(side.actions)
-        probs.append(side.normalise(plans[player])[1:])
-    return make_table(keys, *map(np.concatenate, (owners, actions, probs)), setup.num_actions)
-
-
 def _save(setup, form, solver, found, started, args):
-    tensors = table_of(setup, form, solver.plans())
-    shape = [*tensors["keys"].shape, setup.num_actions]
-    training = {"command": "solve", **_facts(form, solver, found, started)}
-    save_checkpoint(args.save, tensors, make_card(setup, {"kind": TABLE, "shape": shape}, training))
+    save_table(args.save, setup, form, solver.plans(), {"command": "solve", **_facts(form, solver, found, started)})
 
 
 def _facts(form, solver, found, started):

@@ -100,6 +100,7 @@ class Args:
     hidden: tuple = checked((64, 64), check_hidden, "1 to 8 sizes", "layers of the policy's and of the value's network")
     activation: str = choice("relu", "tanh", doc="between layers")
     bins: int = integer(0, 0, 64, "entries of a thermometer that each count of the observation is also fed as")
+    bin_width: int = integer(0, 0, 127, "what such an entry stands for; 0 shares the whole range out among them")
     # imitation, before everything else
     imitate: str = checked("", check_text, "an agent's name", "the agent that is imitated first; '' for none")
     imitate_steps: int = integer(2_000_000, 1, MAX_TRAINING_STEPS, "decisions of that agent to learn from")
@@ -126,15 +127,15 @@ class Args:
 class Extractor(BaseFeaturesExtractor):
     """`agents.inputs.Inputs` in torch."""
 
-    def __init__(self, observation_space, bins):
-        inputs = Inputs(observation_space.high, bins)
+    def __init__(self, observation_space, bins, bin_width):
+        inputs = Inputs(observation_space.high, bins, bin_width)
         super().__init__(observation_space, inputs.size)
-        for name in ("high", "counts", "steps"):
+        for name in ("high", "counts", "widths", "steps"):
             self.register_buffer(name, torch.from_numpy(getattr(inputs, name)), persistent=False)
 
     def forward(self, observations):
         """(N, D) -> (N, size), 0..1."""
-        parts = scaled(observations, self.high, self.counts, self.steps)
+        parts = scaled(observations, self.high, self.counts, self.widths, self.steps)
         return torch.cat([part.flatten(1) for part in parts], 1)
 
 
@@ -144,7 +145,8 @@ class Training:
     def __init__(self, args, setup, folder):
         self.args, self.setup, self.folder = args, setup, folder
         self.rivals = {name: load(name, setup) for name in args.eval_against}
-        self.league = League(setup, args.opponents, args.past_selves, args.activation, args.bins)
+        inputs = Inputs(setup.layout.high(), args.bins, args.bin_width)
+        self.league = League(setup, args.opponents, args.past_selves, args.activation, inputs)
         self.env = SeatVecEnv(setup, args.num_envs, self.league.pool, "rotate")
         self.model = make_model(args, self.env)
         self.updates, self.seconds, self.curve = 0, 0.0, []
@@ -255,7 +257,7 @@ class Training:
 
     def card(self):
         """What the network plays, its shape and how it was trained."""
-        network = {"hidden": self.args.hidden, "activation": self.args.activation, "bins": self.args.bins}
+        network = {name: getattr(self.args, name) for name in ("hidden", "activation", "bins", "bin_width")}
         training = {"settings": settings_of(self.args), "steps": self.steps, "seconds": round(self.seconds, 1)}
         return make_card(self.setup, network, training)
 
@@ -285,7 +287,7 @@ def make_model(args, env):
             "net_arch": {"pi": list(args.hidden), "vf": list(args.hidden)},
             "activation_fn": {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}[args.activation],
             "features_extractor_class": Extractor,
-            "features_extractor_kwargs": {"bins": args.bins},
+            "features_extractor_kwargs": {"bins": args.bins, "bin_width": args.bin_width},
             "optimizer_kwargs": {"eps": 1e-5},
         },
         seed=args.seed,

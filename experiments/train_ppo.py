@@ -5,8 +5,8 @@
 
 Schulman et al. 2017, on the vector API. A step of a seat lasts from one of its own decisions to its next: what it earns
 in between belongs to the first, and advantages (GAE) run over its own decisions only. Rows with a single legal action
-are played without the network and not learnt from. Under torchrun every process plays games of its own and the
-gradients are averaged (gloo). The run's folder is described in `training`.
+are played without the network, and neither learnt from nor remembered. Under torchrun every process plays games of its
+own and the gradients are averaged (gloo). The run's folder is described in `training`.
 """
 
 import os
@@ -25,6 +25,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence
 
 from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.checkpoint import make_card, save_checkpoint
@@ -99,11 +100,15 @@ class Args:
     hidden: tuple = checked((64, 64), check_hidden, "1 to 8 sizes", "layers of the trunk that both heads share")
     activation: str = choice("relu", "tanh", doc="between layers")
     bins: int = integer(0, 0, 64, "entries of a thermometer that each count of the observation is also fed as")
+    bin_width: int = integer(0, 0, 127, "what such an entry stands for; 0 shares the whole range out among them")
+    memory: int = integer(0, 0, 1024, "units of a GRU that remembers what a seat has seen; 0 for none")
     critic: str = choice("own", "central", doc="the value of the seat's own view, or, while training, of the referee's")
     bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
     # imitation, before everything else
     imitate: str = checked("", check_text, "an agent's name", "the agent that is imitated first; '' for none")
     imitate_steps: int = integer(2_000_000, 1, MAX_TRAINING_STEPS, "decisions of that agent to learn from")
+    imitate_rate: float = real(2e-3, 0, 1, "the learning rate meanwhile; it falls linearly to zero", above=True)
+    imitate_batch: int = integer(512, 1, 10**6, "about how many of those decisions a gradient step is made of")
     # opponents
     mirror: float = real(0.5, 0, 1, "the share of games in which the learner plays all seats")
     opponents: Mapping = checked(
@@ -133,43 +138,55 @@ class Network(nn.Module):
 
     Args:
         setup: the game and its rules.
-        hidden: sizes of the trunk's layers, and of the critic's.
-        activation: "tanh" | "relu".
-        bins: see `agents.inputs.Inputs`.
-        central: give the value a network of its own, over the referee's view and the seat.
+        args: `Args`. A critic of its own has layers like the trunk's, over the referee's view and the seat. A memory
+            is a GRU over what the trunk puts out; the heads are fed both, but for a critic of its own, to which the
+            referee tells all.
     """
 
-    def __init__(self, setup, hidden, activation, bins, central):
+    def __init__(self, setup, args):
         super().__init__()
-        self.central = central
-        self.activation = {"tanh": torch.tanh, "relu": torch.relu}[activation]
-        self.inputs = Inputs(setup.layout.high(), bins)
+        hidden, thermometers = args.hidden, (args.bins, args.bin_width)
+        self.central = args.critic == "central"
+        self.activation = {"tanh": torch.tanh, "relu": torch.relu}[args.activation]
+        self.inputs = Inputs(setup.layout.high(), *thermometers)
         self.trunk = _linears(self.inputs.size, hidden)
-        self.policy = _linear(hidden[-1], setup.num_actions, 0.01)
-        if central:
-            self.view_inputs = Inputs(np.append(setup.state_layout.high(), np.ones(setup.num_players)), bins)
+        self.gru = _gru(hidden[-1], args.memory) if args.memory else None
+        self.policy = _linear(hidden[-1] + args.memory, setup.num_actions, 0.01)
+        if self.central:
+            self.view_inputs = Inputs(np.append(setup.state_layout.high(), np.ones(setup.num_players)), *thermometers)
             self.critic = _linears(self.view_inputs.size, hidden)
-        self.value = _linear(hidden[-1], 1, 1.0)
+        self.value = _linear(hidden[-1] + (0 if self.central else args.memory), 1, 1.0)
 
-    def forward(self, observation, mask, view):
-        """Logits, float32 (N, A), `NEVER` where the mask is 0, and values, float32 (N,).
+    def forward(self, observation, mask, view, memory, sizes=None):
+        """Logits, float32 (N, A), `NEVER` where the mask is 0, values, float32 (N,), and the memory after them.
 
         Args:
             observation: int8 (N, D). mask: int8 (N, A). view: int8 (N, S + P) for a central critic, else (N, 0).
+            memory: float32 (S, M). sizes: None for one decision of each of S seats, so S is N, or those of a `Part`.
         """
-        x = self._through(self.trunk, self.inputs, observation)
+        x, memory = self._remember(self._through(self.trunk, self.inputs, observation), memory, sizes)
         logits = self.policy(x).float().masked_fill(mask == 0, NEVER)
-        return logits, self._value(self._through(self.critic, self.view_inputs, view) if self.central else x)
+        value = self._value(self._through(self.critic, self.view_inputs, view) if self.central else x)
+        return logits, value, memory
 
-    def value_of(self, observation, view):
+    def value_of(self, observation, view, memory):
         """Values alone, float32 (N,)."""
         if self.central:
             return self._value(self._through(self.critic, self.view_inputs, view))
-        return self._value(self._through(self.trunk, self.inputs, observation))
+        return self._value(self._remember(self._through(self.trunk, self.inputs, observation), memory)[0])
+
+    def _remember(self, x, memory, sizes=None):
+        """What the heads are fed, (N, H + M), and what is remembered at last, (S, M)."""
+        if self.gru is None:
+            return x, memory
+        sizes = torch.tensor([len(x)]) if sizes is None else sizes
+        with torch.autocast("cpu", enabled=False):  # what adds up over a game keeps its digits
+            states, last = self.gru(PackedSequence(x.float(), sizes), memory[None])
+        return torch.cat([x.float(), states.data], 1), last[0]
 
     def _through(self, layers, inputs, x):
-        high, counts, steps = (torch.from_numpy(part) for part in (inputs.high, inputs.counts, inputs.steps))
-        x = torch.cat([part.flatten(1) for part in scaled(x.float(), high, counts, steps)], 1)
+        parts = map(torch.from_numpy, (inputs.high, inputs.counts, inputs.widths, inputs.steps))
+        x = torch.cat([part.flatten(1) for part in scaled(x.float(), *parts)], 1)
         for layer in layers:
             x = self.activation(layer(x))
         return x
@@ -180,7 +197,8 @@ class Network(nn.Module):
     def tensors(self):
         """{"policy.0.weight": float32 (out, in), ...}, copies, as `NetworkAgent` plays them; "value." if it is own."""
         heads = {"policy": [*self.trunk, self.policy]} | ({} if self.central else {"value": [*self.trunk, self.value]})
-        return {
+        memory = {} if self.gru is None else gru_tensors(self.gru)
+        return memory | {
             f"{head}.{i}.{part}": getattr(layer, part).detach().numpy().copy()
             for head, layers in heads.items()
             for i, layer in enumerate(layers)
@@ -190,6 +208,25 @@ class Network(nn.Module):
 
 def _linears(inputs, sizes):
     return nn.ModuleList(_linear(a, b, 2**0.5) for a, b in itertools.pairwise([inputs, *sizes]))
+
+
+def _gru(inputs, units):
+    gru = nn.GRU(inputs, units)
+    for weight in (gru.weight_ih_l0, gru.weight_hh_l0):
+        for gate in weight.chunk(3):
+            nn.init.orthogonal_(gate)
+    nn.init.zeros_(gru.bias_ih_l0)
+    nn.init.zeros_(gru.bias_hh_l0)
+    return gru
+
+
+def gru_tensors(gru):
+    """{"memory.0.weight": float32 (3 M, in), ...}, copies, as `NetworkAgent` has them."""
+    return {
+        f"memory.{i}.{part}": getattr(gru, f"{part}_{layer}_l0").detach().numpy().copy()
+        for i, layer in enumerate(("ih", "hh"))
+        for part in ("weight", "bias")
+    }
 
 
 def _linear(inputs, outputs, gain):
@@ -248,12 +285,13 @@ class Training:
     def __init__(self, args, setup, folder, team):
         self.args, self.setup, self.folder, self.team = args, setup, folder, team
         self.rivals = {name: load(name, setup) for name in args.eval_against}
-        self.league = League(setup, args.opponents, args.past_selves, args.activation, args.bins)
+        inputs = Inputs(setup.layout.high(), args.bins, args.bin_width)
+        self.league = League(setup, args.opponents, args.past_selves, args.activation, inputs)
         for name, agent in zip(args.opponents, self.league.pool.agents.values()):
             if agent.needs_view:
                 refuse("opponents", name, "agents that play by the observation alone")
         torch.manual_seed(args.seed)  # one network for all processes
-        self.network = Network(setup, args.hidden, args.activation, args.bins, args.critic == "central")
+        self.network = Network(setup, args)
         self.optimizer = torch.optim.Adam(self.network.parameters(), args.learning_rate, eps=1e-5, fused=True)
         torch.manual_seed(args.seed + 2**31 * team.rank)
         self.rng = np.random.default_rng([args.seed, team.rank])
@@ -285,21 +323,23 @@ class Training:
         shown = Progress(args.imitate_steps, 0, args.progress and team.rank == 0)
         done = 0
 
-        def no_value(observation, view):
+        def no_value(observation, view, memory):
             return np.zeros(len(observation), np.float32)
 
-        def choose(observation, mask, view):
-            return teacher.act(observation, mask, self.rng), 0, 0
+        def choose(observation, mask, view, memory):
+            if args.memory:  # the learner watches
+                memory = self._act(observation, mask, view, memory)[3]
+            return teacher.act(observation, mask, self.rng), 0, 0, memory
 
         while done < args.imitate_steps:
-            self._set_rate(args.learning_rate * (1 - done / args.imitate_steps))
+            self._set_rate(args.imitate_rate * (1 - done / args.imitate_steps))
             play.play(choose, no_value)
             over = np.flip(np.maximum.accumulate(np.flip(play.ended, 0)), 0)  # whether the game's end is known
             known = torch.from_numpy(np.broadcast_to(over[:, :, None], play.chosen.shape)[play.chosen])
             batch = play.batch(play.chosen)
-            for rows in self._parts(len(batch.action)):
-                log_prob, _, values = self._evaluate(batch.rows(rows))
-                error = ((values - batch.target[rows]) ** 2 * known[rows]).mean()
+            for part in play.sequences().parts(max(1, len(batch.action) // args.imitate_batch)):
+                log_prob, _, values = self._evaluate(batch.rows(part.rows), part)
+                error = ((values - batch.target[part.rows]) ** 2 * known[part.rows]).mean()
                 self._step(args.vf_coef * error - log_prob.mean())
             done += team.sum(len(batch.action))
             shown.update(min(done, args.imitate_steps))
@@ -315,7 +355,7 @@ class Training:
             self.params["shaping_weight"] = args.shaping * left
         play.play(self._act, self._value_of)
         batch = play.batch(play.chosen)
-        scalars = self._learn(batch)
+        scalars = self._learn(batch, play.sequences())
         kept = self._kept()
         self.steps += self.team.sum(len(batch.action))
         self.updates += 1
@@ -334,21 +374,22 @@ class Training:
         """How many of the `keep` agents are due by now."""
         return max(0, int((2 * self.steps / self.args.total_steps - 1) * self.args.keep))
 
-    def _learn(self, batch):
-        """PPO's passes over one batch; {name: value}."""
+    def _learn(self, batch, sequences):
+        """PPO's passes over one batch and its `Sequences`; {name: value}."""
         args = self.args
         batch = batch._replace(advantage=(batch.advantage - batch.advantage.mean()) / (batch.advantage.std() + 1e-8))
+        epochs = [sequences.parts(args.minibatches) for _ in range(args.n_epochs)]
         if self.bf16:  # products of another shape round otherwise: the ratio is to begin at 1
-            batch = self._score(batch)
+            batch = self._score(batch, epochs[0])
         ent_coef = args.ent_coef * (1 - min(self.steps / args.total_steps, 1) * (1 - args.ent_end))
         sums, first = torch.zeros(5), 0.0
-        for epoch in range(args.n_epochs):
-            for part, rows in enumerate(self._parts(len(batch.action))):
-                some = batch.rows(rows)
-                log_prob, entropy, values = self._evaluate(some)
+        for epoch, parts in enumerate(epochs):
+            for number, part in enumerate(parts):
+                some = batch.rows(part.rows)
+                log_prob, entropy, values = self._evaluate(some, part)
                 change = log_prob - some.log_prob
                 ratio = change.exp()
-                if epoch == part == 0:
+                if epoch == number == 0:
                     first = (ratio - 1).abs().max().item()
                 clipped = ratio.clamp(1 - args.clip_range, 1 + args.clip_range)
                 policy_loss = -torch.minimum(ratio * some.advantage, clipped * some.advantage).mean()
@@ -363,21 +404,17 @@ class Training:
         return {f"train/{name}": value for name, value in (means | {"first_ratio_error": first}).items()}
 
     @torch.no_grad()
-    def _score(self, batch):
+    def _score(self, batch, parts):
         """The batch with log-probabilities in the shapes in which they will be compared."""
         log_prob = batch.log_prob.clone()
-        for rows in torch.arange(len(log_prob)).tensor_split(self.args.minibatches):
-            log_prob[rows] = self._evaluate(batch.rows(rows))[0]
+        for part in parts:
+            log_prob[part.rows] = self._evaluate(batch.rows(part.rows), part)[0]
         return batch._replace(log_prob=log_prob)
 
-    def _parts(self, size):
-        """Row numbers of an epoch's minibatches, shuffled; as many in every process."""
-        return torch.randperm(size).tensor_split(self.args.minibatches)
-
-    def _evaluate(self, batch):
-        """Log-probabilities of the chosen actions, entropies and values."""
+    def _evaluate(self, batch, part):
+        """Log-probabilities of the chosen actions, entropies and values of a `Part` and its decisions."""
         with torch.autocast("cpu", torch.bfloat16, self.bf16):
-            logits, values = self.network(batch.observation, batch.mask, batch.view)
+            logits, values, _ = self.network(batch.observation, batch.mask, batch.view, part.memory, part.sizes)
         log_probs = torch.log_softmax(logits, 1)
         entropy = -(torch.softmax(logits, 1) * log_probs).sum(1)  # exp() is slow at log-probabilities of -1e9
         return log_probs.gather(1, batch.action[:, None])[:, 0], entropy, values
@@ -394,22 +431,22 @@ class Training:
             group["lr"] = rate
 
     @torch.no_grad()
-    def _act(self, observation, mask, view):
-        """Actions drawn from the policy, their log-probabilities and the values; numpy arrays."""
+    def _act(self, observation, mask, view, memory):
+        """Actions drawn from the policy, their log-probabilities, the values and the memory; numpy arrays."""
         with torch.autocast("cpu", torch.bfloat16, self.bf16):
-            logits, values = self.network(*map(torch.from_numpy, (observation, mask, view)))
+            logits, values, memory = self.network(*map(torch.from_numpy, (observation, mask, view, memory)))
         log_probs = torch.log_softmax(logits, 1)
         # The largest of log p - log(an exponential number) is a draw from p.
         actions = (log_probs - torch.empty_like(log_probs).exponential_().log()).argmax(1, keepdim=True)
-        return actions[:, 0].numpy(), log_probs.gather(1, actions)[:, 0].numpy(), values.numpy()
+        return actions[:, 0].numpy(), log_probs.gather(1, actions)[:, 0].numpy(), values.numpy(), memory.numpy()
 
     @torch.no_grad()
-    def _value_of(self, observation, view):
+    def _value_of(self, observation, view, memory):
         with torch.autocast("cpu", torch.bfloat16, self.bf16):
-            return self.network.value_of(torch.from_numpy(observation), torch.from_numpy(view)).numpy()
+            return self.network.value_of(*map(torch.from_numpy, (observation, view, memory))).numpy()
 
     def _policy_tensors(self):
-        return {name: tensor for name, tensor in self.network.tensors().items() if name.startswith("policy.")}
+        return {name: tensor for name, tensor in self.network.tensors().items() if not name.startswith("value.")}
 
     # --- What is kept
 
@@ -425,6 +462,7 @@ class Training:
         arrays |= adam_arrays(self.optimizer)
         arrays |= {f"league.{name}": array for name, array in self.league.arrays().items()}
         arrays |= {"games": play.env.snapshot().games.view(np.uint8), "playing": play.playing, "seat": play.seat}
+        arrays["memory"] = play.memories.kept
         arrays["torch_rng"] = torch.get_rng_state().numpy()
         facts = {
             "settings": settings_of(self.args),
@@ -446,6 +484,8 @@ class Training:
         self.network.load_state_dict({name: torch.from_numpy(array) for name, array in part["network"].items()})
         load_adam(self.optimizer, part.get("adam", {}))
         play.playing[:], play.seat[:] = arrays["playing"], arrays["seat"]
+        if "memory" in arrays:  # runs of before there was one have none
+            play.memories.kept = arrays["memory"].copy()
         self.league.restore(part.get("league", {}), facts["next_key"], play.playing)
         play.env.restore(take_snapshot(self.setup, arrays["games"].view(self.setup.game.dtype)))
         self.steps, self.updates = facts["steps"], facts["updates"]
@@ -461,7 +501,7 @@ class Training:
 
     def card(self):
         """What the network plays, its shape and how it was trained."""
-        network = {"hidden": self.args.hidden, "activation": self.args.activation, "bins": self.args.bins}
+        network = {name: getattr(self.args, name) for name in ("hidden", "activation", "bins", "bin_width", "memory")}
         training = {"settings": settings_of(self.args), "steps": self.steps, "seconds": round(self.seconds, 1)}
         return make_card(self.setup, network, training)
 
@@ -511,6 +551,8 @@ def run(args):
             setup, folder, state = prepare(args, _states(team))
             if args.shaping and "shaping_weight" not in setup.params.dtype.names:
                 refuse("shaping", args.shaping, f"0: {setup.id} has no potential")
+            if args.memory and args.minibatches > args.num_envs:
+                refuse("minibatches", args.minibatches, f"1..{args.num_envs}, of whole rows with a memory")
             state = _agreed(state, folder, team)
             training = Training(args, setup, folder, team)
             if state is None:

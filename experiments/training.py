@@ -22,6 +22,7 @@ from flinchenv.agents.held_out import HELD_OUT
 from flinchenv.agents.load import load
 from flinchenv.agents.network import check_match
 from flinchenv.core.params import refuse, rules_to_json, whole
+from flinchenv.envs.memory import memory_of
 from flinchenv.envs.setup import make_setup
 
 from .curve import draw_curve
@@ -102,7 +103,8 @@ def prepare(args, states="state"):
                 refuse(field, name, "agents that training may meet; these are kept for evaluation")
             if name != SELF:
                 load(name, setup)
-    if args.imitate and load(args.imitate, setup).needs_view:
+    teacher = load(args.imitate, setup) if args.imitate else None
+    if teacher is not None and (teacher.needs_view or memory_of(teacher)):
         refuse("imitate", args.imitate, "an agent that plays by the observation alone")
     folder = pathlib.Path(args.run or f"runs/{args.env_id}-{args.seed}")
     try:
@@ -116,7 +118,7 @@ def prepare(args, states="state"):
         return setup, folder, None
     if not args.resume:
         refuse("run", str(folder), "a folder without a run; resume=True goes on with the one in it")
-    before = state[1]["settings"]
+    before = settings_of(type(args)()) | state[1]["settings"]  # what is younger than the run was as usual in it
     for name, value in settings_of(args).items():
         if name not in FREE_ON_RESUME and value != before.get(name):
             refuse(name, value, f"the run in {folder} has {before.get(name)!r}")

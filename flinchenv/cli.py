@@ -10,6 +10,7 @@ from . import list_envs, spec
 from .core.params import RulesError, parse_rule, refuse, rules_to_json
 from .core.replay import Recorder, ReplayError, load
 from .core.rng import AGENT, RowStreams
+from .envs.memory import Memories
 from .envs.seats import SeatView
 from .envs.setup import check_seed, make_setup
 from .version import __version__
@@ -136,6 +137,11 @@ def make_parser():
     solve.add_argument("--iterations", type=int, default=10_000, help="of CFR+, at most (10000)")
     solve.add_argument("--target", metavar="NASHCONV", type=float, default=1e-3, help="where to stop (0.001)")
     solve.add_argument("--save", metavar="STEM", help="write the agent, STEM.safetensors and STEM.json")
+
+    measure = add_game("exploitability", exploitability_command, "Tell what a best reply earns, in small games.")
+    words = "random, rule, a checkpoint, or a run's folder: the agents of its second half; several are averaged"
+    measure.add_argument("agents", metavar="AGENT", nargs="+", help=words)
+    measure.add_argument("--save", metavar="STEM", help="write the average, STEM.safetensors and STEM.json")
     return parser
 
 
@@ -283,10 +289,10 @@ def demo_command(args):
     streams = [RowStreams([args.seed], [0], AGENT + k) for k in range(setup.num_players)]
     if not args.json:
         print(f"{setup.id}, seed {args.seed}: " + ", ".join(f"{a} is {n}" for a, n in zip(setup.agents, names)))
-    moves = []
+    memories, moves = Memories(1, setup.num_players), []
     while not recorder.over:
         seat = recorder.seat
-        action = choose(setup, recorder, seat, agents[seat], streams[seat])
+        action = choose(setup, recorder, seat, agents[seat], streams[seat], memories)
         moves.append((seat, action))
         if recorder.add(seat, action) and not args.json:
             print_round(setup, recorder, moves)
@@ -297,10 +303,11 @@ def demo_command(args):
     _show(args, data | recorder.outcome(), _ending(recorder))
 
 
-def choose(setup, recorder, seat, agent, stream):
+def choose(setup, recorder, seat, agent, stream, memories):
     """One agent's action for the seat that is asked."""
     views = [SeatView(setup, recorder.games, seat)] if getattr(agent, "needs_view", False) else None
-    return int(agent.act(recorder.observation(seat)[None], recorder.mask(seat)[None].copy(), stream, views)[0])
+    observation, mask = recorder.observation(seat)[None], recorder.mask(seat)[None].copy()
+    return int(memories.ask(agent, [0], [seat], observation, mask, stream, views)[0])
 
 
 def print_round(setup, recorder, moves, viewer=None):
@@ -422,6 +429,15 @@ def solve_command(args):
 
     settings = solve.Args(args.id, args.iterations, args.target, args.save, overrides(args, args.id))
     result = solve.run(settings, Progress("iterations"))
+    _show(args, result.data, result.text)
+
+
+def exploitability_command(args):
+    """`flinchenv exploitability ID AGENT...`."""
+    from .experiments import exploitability
+
+    settings = exploitability.Args(args.id, tuple(args.agents), args.save, overrides(args, args.id))
+    result = exploitability.run(settings)
     _show(args, result.data, result.text)
 
 

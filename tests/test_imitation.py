@@ -28,13 +28,20 @@ def test_without_bins_the_observation_is_only_scaled():
     assert inputs(np.array([[1, 1]])).tolist() == [[1, 0.25]]
 
 
-@pytest.mark.parametrize("bins", [0, 1, 7])
-def test_torch_is_fed_the_same_inputs(bins):
+def test_thermometers_of_a_given_width_by_hand():
+    inputs = Inputs([1, 127], 3, bin_width=2)
+    rows = inputs(np.array([[1, 3], [0, 5], [0, 127]]))
+    assert np.allclose(rows[:, 1], np.array([3, 5, 127]) / 127)
+    assert rows[:, 2:].tolist() == [[1, 0.5, 0], [1, 1, 0.5], [1, 1, 1]]
+
+
+@pytest.mark.parametrize(("bins", "bin_width"), [(0, 0), (1, 0), (7, 0), (3, 2)])
+def test_torch_is_fed_the_same_inputs(bins, bin_width):
     env = SeatVecEnv(make_setup("flip_it-v0"), 16, [load("random")])
     env.seed(3)
     observation = env.reset()
-    extractor = Extractor(env.observation_space, bins)
-    inputs = Inputs(env.setup.layout.high(), bins)
+    extractor = Extractor(env.observation_space, bins, bin_width)
+    inputs = Inputs(env.setup.layout.high(), bins, bin_width)
     assert extractor.features_dim == inputs.size
     assert np.array_equal(extractor(torch.from_numpy(observation).float()).numpy(), inputs(observation))
 

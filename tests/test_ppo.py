@@ -68,14 +68,14 @@ def self_play(game, pool=None, **changes):
 def uniform(rng):
     """A way to act for `SelfPlay.play`: any legal action, with values that tell decisions apart."""
 
-    def act(observation, mask, view):
+    def act(observation, mask, view, memory):
         values = rng.random(len(mask)).astype(np.float32)
-        return (rng.random(mask.shape) * mask).argmax(1), np.full(len(mask), -1, np.float32), values
+        return (rng.random(mask.shape) * mask).argmax(1), np.full(len(mask), -1, np.float32), values, memory
 
     return act
 
 
-def half(observation, view):
+def half(observation, view, memory):
     return np.full(len(observation), 0.5, np.float32)
 
 
@@ -189,9 +189,10 @@ def test_an_episode_has_one_learners_seat_from_its_deal_to_its_end():
 
 def test_a_single_legal_action_has_probability_one():
     setup = make_setup("flinch-tiny-v0")
-    network = Network(setup, (8,), "relu", 0, False)
+    network = Network(setup, Args(hidden=(8,)))
     mask = torch.eye(setup.num_actions, dtype=torch.int8)
-    logits, _ = network(torch.ones(len(mask), setup.layout.size, dtype=torch.int8), mask, torch.zeros(len(mask), 0))
+    observation, nothing = torch.ones(len(mask), setup.layout.size, dtype=torch.int8), torch.zeros(len(mask), 0)
+    logits, _, _ = network(observation, mask, nothing, nothing)
     probs = torch.softmax(logits, 1)
     assert (probs.diagonal() == 1).all()
     assert (probs.sum(1) == 1).all()
@@ -286,7 +287,7 @@ def test_a_resumed_run_ends_as_one_that_was_never_stopped(tmp_path):
 
 def test_imitation_learns_a_bots_choices(tmp_path):
     training = training_of(
-        tmp_path, env_id="flash10-tiny-v0", imitate="rule", imitate_steps=40_000, minibatches=8, learning_rate=3e-3
+        tmp_path, env_id="flash10-tiny-v0", imitate="rule", imitate_steps=40_000, imitate_batch=16, imitate_rate=3e-3
     )
     training.start()
     teacher, env = load("rule", training.setup), training.play.env
@@ -342,7 +343,7 @@ def test_two_processes_train_one_network(tmp_path):
 @pytest.mark.slow
 def test_two_processes_go_on_together(tmp_path):
     for steps in (600, 1200):
-        done = torchrun(tmp_path, f"total_steps={steps}", "resume=true")
+        done = torchrun(tmp_path, f"total_steps={steps}", "resume=true", "memory=4")
         assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["steps"] >= 1200
     states = [newest_state(tmp_path / name)[0] for name in ("state", "state-1")]

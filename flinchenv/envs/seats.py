@@ -10,6 +10,7 @@ from ..core.rng import AGENT, MAX_SEED, RowStreams
 from ..core.spec import OFFENCE, RUNNING, UNDEALT, UNSET
 from .aec import illegal_message
 from .blocks import RowBlocks
+from .memory import Memories, memory_of
 from .setup import check_seed, fresh_seed, legal_stand_in, row_seeds
 
 MAX_DEALS = 10_000  # deals in a row that end before the learner's first decision, until that is an error
@@ -109,6 +110,7 @@ class SeatBatch:
         self._rewards = np.zeros((n, p), np.float32)
         self._terminated, self._truncated = np.zeros(n, bool), np.zeros(n, bool)
         self._streams = [RowStreams(np.zeros(n), np.zeros(n)) for _ in self.opponents]
+        self._memories = Memories(n, p)
         self._row = np.arange(n)
         self._carried = np.zeros(n, np.float32)  # earned before the first decision
         self.seats = np.zeros(n, np.int64)
@@ -148,6 +150,7 @@ class SeatBatch:
         """Deal and let others move; games over before the learner's first decision are dealt anew."""
         for _ in range(MAX_DEALS):
             self.games["end_reason"][rows] = UNDEALT
+            self._memories.forget(rows)
             self._choose_seats(rows)
             self.rewards[rows] = 0
             self._advance(rows)
@@ -252,7 +255,8 @@ class SeatBatch:
             views = None
             if getattr(agent, "needs_view", False):
                 views = [SeatView(setup, self.games[i : i + 1], int(seat[i])) for i in at]
-            chosen = agent.act(self._observation[at, view[at]], mask, self._streams[k][at], views)
+            observation, streams = self._observation[at, view[at]], self._streams[k][at]
+            chosen = self._memories.ask(agent, at, seat[at], observation, mask, streams, views)
             self._actions[at, view[at]] = legal_choices(agent, chosen, mask)
 
     def _advance(self, rows):
@@ -294,7 +298,14 @@ class SeatBatch:
         """Go on from these records (N,), up to the learner's next decision in each.
 
         Its seats stay as they are; before the first reset they are chosen as a deal would.
+
+        Raises:
+            ValueError: an opponent with a memory, since records do not tell what it has seen.
         """
+        for agent in self.opponents:
+            if memory_of(agent):
+                name = getattr(agent, "name", type(agent).__name__)
+                refuse("opponents", name, "agents without a memory where a game is gone on with; deal one by reset()")
         rows, setup = np.ones(self.num_envs, bool), self.setup
         self.games[:] = games
         if not self.dealt:
@@ -314,7 +325,7 @@ class SeatBatch:
         """Everything that decides how the batch goes on, as arrays; see `restore`."""
         kept = {name: getattr(self, name).copy() for name in _KEPT}
         kept |= {f"stream_{k}": streams.counters.copy() for k, streams in enumerate(self._streams)}
-        return kept
+        return kept | {"memory": self._memories.kept.copy()}
 
     def restore(self, snapshot):
         """Go on from what `snapshot` returned, of a batch of the same setup, size and opponents."""
@@ -322,6 +333,8 @@ class SeatBatch:
             getattr(self, name)[:] = snapshot[name]
         for k, streams in enumerate(self._streams):
             streams.counters[:] = snapshot[f"stream_{k}"]
+        if "memory" in snapshot:  # saved states of before there were memories have none
+            self._memories.kept = snapshot["memory"].copy()
         self.dealt = True
 
 

@@ -10,6 +10,8 @@ import functools
 import numpy as np
 from numba import config, njit
 
+from flinchenv.core.kernel import kernel, names_held
+
 from .agent import DeterministicAgent
 
 NO_DRAW = np.uint64(0)
@@ -42,11 +44,19 @@ class PolicyAgent(DeterministicAgent):
 
 
 def bot_kernel(py_func):
-    """Compile a function of the bots that Python calls.
+    """Compile a function of the bots that Python calls, kept on the disk if all that it holds is the package's own.
 
-    Not kept on the disk: the cache would not notice an edit of what it calls in other files outside the package.
+    A user's policy is compiled in every process: the cache would not notice an edit of what it calls in other folders.
     """
-    return py_func if config.DISABLE_JIT else njit(nogil=True, _nrt=False, error_model="numpy")(py_func)
+    if config.DISABLE_JIT or _is_own(names_held(py_func)):
+        return kernel(py_func)
+    return njit(nogil=True, _nrt=False, error_model="numpy")(py_func)
+
+
+def _is_own(names):
+    """Whether a function and the compiled ones in its closure belong to the package; `names` as in `names_held`."""
+    name, *held = names
+    return name.startswith("flinchenv.") and all(_is_own(inner) for inner in held if isinstance(inner, tuple))
 
 
 @functools.cache

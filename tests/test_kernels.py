@@ -1,5 +1,6 @@
 """Compiled code: its cache, its checks, what it must not contain."""
 
+import functools
 import os
 import shutil
 import subprocess
@@ -11,10 +12,12 @@ import pytest
 from numba import njit
 
 import flinchenv
+import flinchenv.agents
 from flinchenv.core import bits
 from games import OPTION_CASES
 
 PACKAGE = Path(flinchenv.__file__).parent
+AGENTS = Path(flinchenv.agents.__file__).parent
 PLAY = """
 import flinchenv, numpy as np
 env = flinchenv.make("flip_it-v0", "vector", num_envs=4, num_players=3)
@@ -82,6 +85,37 @@ def test_an_edit_of_a_helper_reaches_its_callers(tmp_path):
     game.write_text(source.replace("s.gains[p] += 1 + params.spots[guess]", "s.gains[p] += 2 + params.spots[guess]"))
     after = run(PLAY, cwd=tmp_path, NUMBA_CACHE_DIR=cache)
     assert after != before
+
+
+def test_a_bot_is_kept_and_an_edit_beside_it_reaches_it(tmp_path):
+    copied_package(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(AGENTS, elsewhere / "agents", ignore=shutil.ignore_patterns("__pycache__"))
+    program = """
+import flinchenv, numpy as np
+flinchenv.__path__.append("elsewhere")
+from flinchenv.agents import flash10_fit, policy
+from flinchenv.envs.setup import make_setup
+setup = make_setup("flash10-v0")
+env = flinchenv.make("flash10-v0", "vector", num_envs=1)
+env.reset(seed=1)
+agent, rng = flash10_fit.FitAgent(setup), np.random.default_rng(0)
+for _ in range(40):
+    flat = env.observation.reshape(-1, setup.layout.size), env.action_mask.reshape(-1, setup.num_actions)
+    print(agent.act(*flat, rng).tolist())
+    env.step(env.action_mask.argmax(-1))
+kept = policy.chooser(flash10_fit.FitAgent.policy)
+print(bool(kept.stats.cache_hits), bool(kept.stats.cache_misses), file=sys.stderr)
+"""
+    run_it = functools.partial(run, "import sys\n" + program, cwd=tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    before = run_it()
+    assert run_it() == before
+    assert run_it(check=False).stderr.split()[-2:] == ["True", "False"]
+    table = elsewhere / "agents" / "flash10_table.py"
+    source = table.read_text()
+    assert source.count("row[i] = s.row[p, i]") == 1
+    table.write_text(source.replace("row[i] = s.row[p, i]", "row[i] = s.row[p, MAX_ROW - 1 - i]"))
+    assert run_it() != before
 
 
 def test_bounds_checks_work_with_a_warm_cache(tmp_path):

@@ -7,6 +7,7 @@ recognised by its checksum and compiled anew; where no folder can be written, ke
 """
 
 import contextlib
+import functools
 import hashlib
 import pickle
 import platform
@@ -43,14 +44,25 @@ if not COMPILED:
     np.seterr(over="ignore")  # uint64 wraps by design; compiled code does so silently
 
 
-def _names_held(py_func):
-    """The full names of the compiled functions in a function's closure, and in theirs."""
-    names = []
+def names_held(py_func):
+    """A function's full name, and what its closure holds: the same of compiled functions, plain values as they are."""
+    held = []
     for cell in py_func.__closure__ or ():
-        held = getattr(cell.cell_contents, "py_func", None)
-        if held is not None:
-            names.append((f"{held.__module__}.{held.__qualname__}", _names_held(held)))
-    return tuple(names)
+        inner = getattr(cell.cell_contents, "py_func", None)
+        if inner is not None:
+            held.append(names_held(inner))
+        elif isinstance(cell.cell_contents, (bool, int, float, str, type(None))):
+            held.append(repr(cell.cell_contents))
+    return (f"{py_func.__module__}.{py_func.__qualname__}", *held)
+
+
+@functools.cache
+def _sources_beside(file):
+    """A hash of a file's folder: kernels outside the package, the bots', call helpers of their neighbours."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(file).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
 
 
 try:
@@ -88,13 +100,12 @@ try:
 
         def __init__(self, py_func):
             super().__init__(py_func)
-            # A kernel outside the package (a compiled bot, a user's policy) adds its own file.
-            own = hashlib.sha256(Path(py_func.__code__.co_filename).read_bytes()).hexdigest()
-            self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, STAMP + own)
+            stamp = STAMP + _sources_beside(py_func.__code__.co_filename)
+            self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, stamp)
 
         def _index_key(self, sig, codegen):
             # STAMP knows all code by file; which of it a closure holds (`core.play.loops`) is told by name.
-            return (sig, codegen.magic_tuple(), _names_held(self._py_func))
+            return (sig, codegen.magic_tuple(), names_held(self._py_func))
 
         def load_overload(self, sig, target_context):
             try:

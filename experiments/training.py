@@ -187,6 +187,7 @@ def train(training, a_update, leads=True, agreed=bool):
             stack.enter_context(contextlib.closing(shown))
         if not training.curve:
             point()
+            training.save()  # minutes of imitation are not lost
         stopped = agreed(interrupt.asked)
         while training.steps < args.total_steps and not stopped:
             points = training.steps // args.eval_every

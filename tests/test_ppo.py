@@ -299,6 +299,16 @@ def test_imitation_learns_a_bots_choices(tmp_path):
     assert chance > 2 * (1 / mask.sum(1)).mean(), chance
 
 
+def test_a_run_broken_off_after_imitation_need_not_imitate_again(tmp_path, monkeypatch):
+    wanted = {"env_id": "flash10-tiny-v0", "imitate": "rule", "imitate_steps": 2_000}
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "update", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(small(tmp_path, **wanted))
+    monkeypatch.delattr(Training, "_imitate")
+    assert run(small(tmp_path, **wanted, resume=True)).steps > 0
+
+
 def test_a_short_run_beats_random(tmp_path):
     result = run(
         small(

@@ -6,6 +6,8 @@ play that it was not fitted to.
 
 import numpy as np
 
+from flinchenv.core.params import refuse
+
 from .agent import ProbabilisticAgent
 
 HELD_OUT = "held_out"  # the family's word: "held_out:2" is made of "rule:2"
@@ -29,3 +31,13 @@ class HeldOutAgent(ProbabilisticAgent):
         mask = np.asarray(action_mask).astype(float)
         own = self.bot.probs(observation, action_mask, view)
         return (1 - SLIP) * own + SLIP * mask / mask.sum(1, keepdims=True)
+
+
+def check_not_held_out(setting, name):
+    """Refuse an agent that training must not meet.
+
+    Raises:
+        RulesError: names the setting.
+    """
+    if name.partition(":")[0] == HELD_OUT:
+        refuse(setting, name, "agents that training may meet; these are kept for evaluation")

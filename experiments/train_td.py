@@ -22,6 +22,7 @@ from matplotlib import pyplot
 
 from flinchenv.agents.checkpoint import TUPLES, make_card, save_checkpoint
 from flinchenv.agents.flash10_tuples import TupleAgent, first_tuples, learn_alone
+from flinchenv.agents.held_out import check_not_held_out
 from flinchenv.agents.load import load
 from flinchenv.core.params import check_rules, choice, flag, integer, kernel_params, refuse, rules_to_json
 from flinchenv.envs.setup import make_setup
@@ -106,6 +107,7 @@ def run(args):
     setup = make_setup(args.env_id, None, args.rules)
     if setup.game.name != "flash10":
         refuse("env_id", args.env_id, "an id of Flash 10")
+    check_not_held_out("eval_against", args.eval_against)
     rival = load(args.eval_against, setup) if args.eval_against else None
     folder = pathlib.Path(args.run or f"runs/td-{args.env_id}-{args.seed}")
     folder.mkdir(parents=True, exist_ok=True)

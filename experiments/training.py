@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch.utils.tensorboard import SummaryWriter
 
-from flinchenv.agents.held_out import HELD_OUT
+from flinchenv.agents.held_out import check_not_held_out
 from flinchenv.agents.load import load
 from flinchenv.agents.network import check_match
 from flinchenv.core.params import refuse, rules_to_json, whole
@@ -99,8 +99,7 @@ def prepare(args, states="state"):
     asked = {"opponents": args.opponents, "eval_against": args.eval_against, "imitate": filter(None, [args.imitate])}
     for field, names in asked.items():
         for name in names:
-            if name.partition(":")[0] == HELD_OUT:
-                refuse(field, name, "agents that training may meet; these are kept for evaluation")
+            check_not_held_out(field, name)
             if name != SELF:
                 load(name, setup)
     teacher = load(args.imitate, setup) if args.imitate else None

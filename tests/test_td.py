@@ -99,6 +99,8 @@ def test_the_run_is_an_agent_with_a_verdict(tmp_path, capsys):
 def test_bad_settings_and_other_shapes_are_refused(tmp_path, capsys):
     assert main(["--set", "env_id=flip_it-v0"]) == 2
     assert "env_id='flip_it-v0'" in capsys.readouterr().err
+    assert main(["--set", "eval_against=held_out:1"]) == 2
+    assert "eval_against='held_out:1'" in capsys.readouterr().err
     with pytest.raises(ValueError, match="learning_rate=0"):
         Args(learning_rate=0)
     weights = first_tuples(rules_of("flash10-tiny-v0"))

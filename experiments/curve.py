@@ -61,6 +61,31 @@ def draw_curve(curve, title, path):
     pyplot.close(figure)
 
 
+def draw_seeds(curves, title, path):
+    """Draw the win rates of several runs of one config over steps, a line for each seed and opponent, as a PNG.
+
+    Args:
+        curves: {seed: a curve as in `draw_curve`}, with the same opponents.
+        title: the heading.
+        path: the PNG, replaced in place.
+    """
+    figure, axis = pyplot.subplots(figsize=(7.5, 4.4), layout="constrained")
+    axis.axhline(EVEN, color="0.55", linestyle="--", linewidth=1, zorder=1)
+    for seed, curve in curves.items():
+        steps, unit = _scaled([row["step"] for row in curve])
+        for colour, opponent in zip(COLOURS, curve[-1]["against"]):
+            label = opponent if seed == next(iter(curves)) else None
+            rates = [row["against"][opponent]["win_rate"] for row in curve]
+            axis.plot(steps, rates, color=colour, marker="o", markersize=2.5, linewidth=1, label=label)
+    axis.set(xlabel=f"training steps{unit} (the learner's decisions)", ylabel="win rate", ylim=(-0.02, 1.02))
+    axis.grid(alpha=0.25)
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.legend(title="against", loc="outside right center", frameon=False)
+    figure.suptitle(f"{title}: {len(curves)} seeds, a line each")
+    figure.savefig(path, dpi=130)
+    pyplot.close(figure)
+
+
 def _scaled(steps):
     """Steps in thousands or millions, and the words for it."""
     for size, unit in ((10**6, ", millions"), (10**3, ", thousands")):

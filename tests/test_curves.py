@@ -23,7 +23,7 @@ def curves():
 
 def test_seeds_differ_and_a_second_call_trains_nothing_anew(curves, tmp_path):
     data = curves.run("flip_it-hand-ppo", 2, SHORT, tmp_path)
-    first, second = (row["curve"][-1]["against"]["random"]["mean_return"] for row in data["rows"])
+    first, second = (row["curve"] for row in data["rows"])
     assert first != second
     assert [row["seed"] for row in data["rows"]] == [0, 1]
     assert all(row["steps"] >= 512 for row in data["rows"])

@@ -1,12 +1,15 @@
-"""Print the games' pages, docs/<game>.md, from the code: `python docs/make.py`.
+"""Print the games' pages, docs/<game>.md, and docs/results/agents.md from the code: `python docs/make.py`.
 
-Each holds rules, settings, presets, action ids, observation and state tables.
+A game's page holds rules, settings, presets, action ids, observation and state tables; that of the trained agents is
+made of their cards.
 """
 
 import dataclasses
+import json
 from pathlib import Path
 
 import flinchenv
+from flinchenv.agents.shipped import FOLDER as AGENTS
 from flinchenv.envs.setup import make_setup
 
 FOLDER = Path(__file__).parent
@@ -67,8 +70,49 @@ def ids_table(ids):
     return "\n".join(rows)
 
 
+def agents_page():
+    """The page of the package's trained agents."""
+    cards = {path.stem: json.loads(path.read_text()) for path in sorted(AGENTS.glob("*.json"))}
+    parts = [
+        "# Trained agents of the package",
+        "This page is printed from the agents' cards by `python docs/make.py`; a test compares it.",
+        '`load("flinch-2p", env)` plays them without torch. Their cards in `agents/checkpoints` have all settings and '
+        "the hash of the rules. Win rates are against the named bot in all other seats, seats rotated, on deals from "
+        "seed 2^31 on, with 95 % intervals; one half is even. `python -m flinchenv.experiments.ship AGENT NAME` "
+        "measures an agent so and writes it.",
+        "\n".join(f"- {name} {standing(card)}" for name, card in cards.items()),
+        *(agent_section(name, card) for name, card in cards.items()),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def standing(card):
+    """How an agent does against the best rule bot, in words."""
+    rows = [row for row in card["training"]["opponents"] if row["name"].startswith("rule")]
+    hardest = min(rows, key=lambda row: row["win_rate"])
+    low, high = hardest["ci95"]
+    word = "beats" if low > 0.5 else "loses to" if high < 0.5 else "is level with"
+    return f"{word} {hardest['name']}, the rule bot that does best against it ({hardest['win_rate']:.3f})"
+
+
+def agent_section(name, card):
+    """How an agent was trained and what it wins."""
+    training = card["training"]
+    rows = ["| against | games | win rate |", "|---|---|---|"]
+    for row in training["opponents"]:
+        low, high = row["ci95"]
+        rows.append(f"| {row['name']} | {row['games']:,} | {row['win_rate']:.3f} [{low:.3f}, {high:.3f}] |")
+    unit = "rounds" if training["settings"]["trainer"] == "td" else "steps"
+    facts = (
+        f"{card['env']}, {card['rules']['num_players']} players; {training['steps']:,} {unit}, {training['minutes']} "
+        f"minutes on one core that other jobs shared; place {training['place']} of {len(training['opponents']) + 1}."
+    )
+    return "\n\n".join([f"## {name}", facts, f"```bash\n{training['command']}\n```", "\n".join(rows)])
+
+
 def main():
     """Write every page."""
+    (FOLDER / "results" / "agents.md").write_text(agents_page())
     for name in games():
         (FOLDER / f"{name}.md").write_text(page(name))
 

@@ -20,6 +20,22 @@ def test_a_games_page_is_what_the_code_prints(name):
     assert (ROOT / "docs" / f"{name}.md").read_text() == make.page(name)
 
 
+def test_the_page_of_the_trained_agents_is_made_of_their_cards():
+    assert (ROOT / "docs" / "results" / "agents.md").read_text() == make.agents_page()
+
+
+@pytest.mark.parametrize(
+    ("ci95", "words"), [((0.51, 0.6), "beats"), ((0.4, 0.49), "loses to"), ((0.49, 0.51), "is level")]
+)
+def test_how_an_agent_stands_is_told_by_the_interval(ci95, words):
+    rows = [
+        {"name": name, "win_rate": rate, "ci95": ci95}
+        for name, rate in (("random", 0.1), ("rule:2", 0.5), ("rule", 0.7))
+    ]
+    assert make.standing({"training": {"opponents": rows}}).startswith(f"{words}")
+    assert "rule:2" in make.standing({"training": {"opponents": rows}})
+
+
 def test_layout_prints_the_tables_of_any_setting():
     page = flinchenv.layout("flip_it-v0", num_players=4, actions="joint", obs_history=2)
     setup = make_setup("flip_it-v0", None, {"num_players": 4, "actions": "joint", "obs_history": 2})

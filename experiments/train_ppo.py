@@ -436,8 +436,10 @@ class Training:
         with torch.autocast("cpu", torch.bfloat16, self.bf16):
             logits, values, memory = self.network(*map(torch.from_numpy, (observation, mask, view, memory)))
         log_probs = torch.log_softmax(logits, 1)
-        # The largest of log p - log(an exponential number) is a draw from p.
-        actions = (log_probs - torch.empty_like(log_probs).exponential_().log()).argmax(1, keepdim=True)
+        sums = torch.softmax(logits, 1).cumsum(1).double()
+        # A draw lies below the last sum, and the first sum above it belongs to no action of probability 0.
+        draws = torch.rand(len(sums), 1, dtype=torch.float64) * sums[:, -1:]
+        actions = torch.searchsorted(sums, draws, right=True)
         return actions[:, 0].numpy(), log_probs.gather(1, actions)[:, 0].numpy(), values.numpy(), memory.numpy()
 
     @torch.no_grad()

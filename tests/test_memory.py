@@ -130,7 +130,7 @@ def test_a_seat_remembers_its_own_decisions_of_this_game(game, tmp_path):
     play, network = found.play, found.network
     seen = {}  # (row, seat): the observations of its decisions in this game
     ends = 0
-    for _ in range(12):
+    for _ in range(24):
         playing, learners = play.playing.copy(), play.seat.copy()
         play.play(found._act, found._value_of)
         for t in range(5):

@@ -187,6 +187,21 @@ def test_an_episode_has_one_learners_seat_from_its_deal_to_its_end():
     assert np.bincount(seats, minlength=setup.num_players).min() > 0
 
 
+def test_actions_are_drawn_by_their_probabilities(tmp_path):
+    training = training_of(tmp_path, env_id="flip_it-v0", hidden=(8,))
+    torch.nn.init.normal_(training.network.policy.weight, std=2)  # far from uniform
+    n, env = 100_000, training.play.env
+    env.reset(seed=1)
+    observation, mask = (np.repeat(part[0, :1], n, 0) for part in (env.observation, env.action_mask))
+    nothing = np.zeros((n, 0), np.float32)
+    actions, log_prob, _, _ = training._act(observation, mask, nothing, nothing)
+    chance = np.zeros(len(mask[0]))
+    chance[actions] = np.exp(log_prob)
+    assert (mask[0, actions] == 1).all() and (chance > 0).sum() > 5
+    assert np.bincount(actions, minlength=len(chance)) / n == pytest.approx(chance, abs=0.008)
+    assert chance.max() > 2 * np.median(chance[chance > 0])
+
+
 def test_a_single_legal_action_has_probability_one():
     setup = make_setup("flinch-tiny-v0")
     network = Network(setup, Args(hidden=(8,)))

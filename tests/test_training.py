@@ -567,7 +567,7 @@ def test_bad_files_are_refused(text, message, tmp_path):
 
 
 def test_unknown_configs_are_refused_with_the_known_names():
-    with pytest.raises(RulesError, match="flip_it-joint-4p, flip_it-tiny-v0, flip_it-v0"):
+    with pytest.raises(RulesError, match="flip_it-joint-4p, flip_it-ppo, flip_it-tiny-v0, flip_it-v0"):
         read_settings(Args, "flip_it-v1")
 
 

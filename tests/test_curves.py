@@ -53,3 +53,10 @@ def test_what_it_cannot_do_is_refused_before_it_trains(curves, config, seeds, wo
     with pytest.raises(RulesError, match=word):
         curves.run(config, seeds, (), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_results_page_has_the_figures_of_the_file(curves):
+    results = FILE.parent.parent / "docs" / "results"
+    data = json.loads((results / "curves" / "flip_it-ppo.json").read_text())
+    assert len(data["rows"]) >= 3
+    assert curves.table(data) in (results / "flip_it.md").read_text()

@@ -381,7 +381,9 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(unbroken, tmp_path)
     command += [word for text in sets for word in ("--set", text)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     limit = time.monotonic() + 120
-    while not list((folder / "state").glob("[0-9]*")) and process.poll() is None and time.monotonic() < limit:
+    while (
+        not list((folder / "state").glob("*[1-9]*.safetensors")) and process.poll() is None and time.monotonic() < limit
+    ):
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL, process.stderr.read()

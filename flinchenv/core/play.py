@@ -238,6 +238,8 @@ def loops(game):
         for i in rows(start, stop):
             s = games[i]
             prefetch(games, np.int64(i) + AHEAD)
+            if not turn_based:  # the views of all seats are long
+                prefetch(observation, np.int64(i) + AHEAD)
             dealt = s.end_reason == UNDEALT
             terminated[i] = False
             truncated[i] = False

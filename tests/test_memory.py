@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from short_runs import SHORT_RUN
 
 import flinchenv
 from flinchenv.adapters.sb3 import OpponentPool, SeatVecEnv
@@ -28,24 +29,7 @@ from flinchenv.experiments.self_play import MIRROR, SelfPlay
 from flinchenv.experiments.state import load_state, newest_state, save_state
 from flinchenv.experiments.train_ppo import Args, Network, Processes, Training, run
 
-SMALL = {
-    "env_id": "flip_it-tiny-v0",
-    "total_steps": 1024,
-    "num_envs": 8,
-    "n_steps": 16,
-    "minibatches": 2,
-    "hidden": (8,),
-    "memory": 4,
-    "opponents": {"random": 1, "self": 2},
-    "past_selves": 2,
-    "self_every": 1,
-    "save_every": 1,
-    "eval_against": ("random",),
-    "eval_every": 512,
-    "eval_games": 4,
-    "bf16": "off",
-    "progress": False,
-}
+SMALL = SHORT_RUN | {"minibatches": 2, "memory": 4, "bf16": "off"}
 GAMES = {  # name: id and rules
     "simultaneous": ("flip_it-tiny-v0", {"num_players": 3}),
     "in turn": ("flip_it-sequential-v0", {}),

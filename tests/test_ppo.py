@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from short_runs import SHORT_RUN
 
 from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.checkpoint import load_checkpoint
@@ -22,22 +23,7 @@ from flinchenv.experiments.state import load_state, newest_state
 from flinchenv.experiments.train_ppo import NEVER, Args, Network, Processes, Training, multiplies_bf16, run
 
 ALONE = Processes(0, 1)
-SMALL = {
-    "env_id": "flip_it-tiny-v0",
-    "total_steps": 1024,
-    "num_envs": 8,
-    "n_steps": 16,
-    "minibatches": 2,
-    "hidden": (8,),
-    "opponents": {"random": 1, "self": 2},
-    "past_selves": 2,
-    "self_every": 1,
-    "save_every": 1,
-    "eval_against": ("random",),
-    "eval_every": 512,
-    "eval_games": 4,
-    "progress": False,
-}
+SMALL = SHORT_RUN | {"minibatches": 2}
 GAMES = {  # name: id and rules
     "simultaneous": ("flip_it-v0", {"num_players": 3}),
     "in turn": ("flip_it-sequential-v0", {}),

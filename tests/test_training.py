@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from sb3_contrib.common.maskable.evaluation import evaluate_policy
+from short_runs import SHORT_RUN
 from stable_baselines3.common.vec_env import VecMonitor
 
 import flinchenv
@@ -39,22 +40,7 @@ GAMES = {  # name: id and rules
     "capture": ("flip_it-capture-v0", {"num_players": 3}),
     "tiny": ("flip_it-tiny-v0", {}),
 }
-SMALL = {
-    "env_id": "flip_it-tiny-v0",
-    "total_steps": 1024,
-    "num_envs": 8,
-    "n_steps": 16,
-    "batch_size": 64,
-    "hidden": (8,),
-    "opponents": {"random": 1, "self": 2},
-    "past_selves": 2,
-    "self_every": 1,
-    "save_every": 1,
-    "eval_against": ("random",),
-    "eval_every": 512,
-    "eval_games": 4,
-    "progress": False,
-}
+SMALL = SHORT_RUN | {"batch_size": 64}
 
 
 def small(folder, **changes):

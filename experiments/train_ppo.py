@@ -337,11 +337,13 @@ class Training:
             over = np.flip(np.maximum.accumulate(np.flip(play.ended, 0)), 0)  # whether the game's end is known
             known = torch.from_numpy(np.broadcast_to(over[:, :, None], play.chosen.shape)[play.chosen])
             batch = play.batch(play.chosen)
-            for part in play.sequences().parts(max(1, len(batch.action) // args.imitate_batch)):
+            sizes = team.gather(len(batch.action))
+            # All processes make as many gradient steps, however many decisions each has.
+            for part in play.sequences().parts(max(1, int(sizes.min()) // args.imitate_batch)):
                 log_prob, _, values = self._evaluate(batch.rows(part.rows), part)
                 error = ((values - batch.target[part.rows]) ** 2 * known[part.rows]).mean()
                 self._step(args.vf_coef * error - log_prob.mean())
-            done += team.sum(len(batch.action))
+            done += round(sizes.sum().item())
             shown.update(min(done, args.imitate_steps))
         shown.close()
 

@@ -339,7 +339,9 @@ def torchrun(folder, *settings):
 
 
 def test_two_processes_train_one_network(tmp_path):
-    done = torchrun(tmp_path, "total_steps=600")
+    imitation = {"imitate": "random", "imitate_steps": 1000, "imitate_batch": 1}  # of unequal numbers of decisions
+    unequal = {"env_id": "flip_it-sequential-v0"} | imitation
+    done = torchrun(tmp_path, "total_steps=600", *(f"{name}={json.dumps(value)}" for name, value in unequal.items()))
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
     states = [newest_state(tmp_path / name) for name in ("state", "state-1")]
@@ -348,7 +350,7 @@ def test_two_processes_train_one_network(tmp_path):
     assert (states[0][0]["games"] != states[1][0]["games"]).any()
     assert states[0][1]["steps"] == states[1][1]["steps"] == result["steps"]
     with pytest.raises(RulesError, match="processes=1 is not allowed"):
-        run(small(tmp_path, total_steps=2000, resume=True))
+        run(small(tmp_path, total_steps=2000, resume=True, **unequal))
 
 
 @pytest.mark.slow

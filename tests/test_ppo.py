@@ -340,7 +340,7 @@ def torchrun(folder, *settings):
 
 def test_two_processes_train_one_network(tmp_path):
     imitation = {"imitate": "random", "imitate_steps": 1000, "imitate_batch": 1}  # of unequal numbers of decisions
-    unequal = {"env_id": "flip_it-sequential-v0"} | imitation
+    unequal = {"env_id": "flinch-tiny-v0"} | imitation
     done = torchrun(tmp_path, "total_steps=600", *(f"{name}={json.dumps(value)}" for name, value in unequal.items()))
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])

@@ -15,7 +15,7 @@ import numpy as np
 from flinchenv.core.params import rules_hash, rules_to_json
 from flinchenv.version import __version__
 
-from .inputs import Inputs
+from .inputs import inputs_of
 
 FORMAT = 1
 ACTIVATIONS = ("tanh", "relu")
@@ -48,7 +48,7 @@ def make_card(setup, network, training):
     Args:
         setup: a `flinchenv.envs.setup.Setup`.
         network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer,
-            "bin_width": see `agents.inputs.Inputs`, "memory": units of a GRU}, or
+            "bin_width", "compare": see `agents.inputs.inputs_of`, "memory": units of a GRU}, or
             {"kind": "tuples", "shape": of the one tensor "tuples"}, or {"kind": "table", "shape": [I, K, A]}.
         training: anything JSON can hold: command, steps, seconds, seed.
     """
@@ -68,14 +68,14 @@ def make_card(setup, network, training):
 
 
 def _perceptron(setup, network):
-    bins, bin_width = network.get("bins", 0), network.get("bin_width", 0)
     return {
         "hidden": list(network["hidden"]),
         "activation": network["activation"],
-        "bins": bins,
-        "bin_width": bin_width,
+        "bins": network.get("bins", 0),
+        "bin_width": network.get("bin_width", 0),
+        "compare": dict(network.get("compare", {})),
         "memory": network.get("memory", 0),
-        "inputs": Inputs(setup.layout.high(), bins, bin_width).size,
+        "inputs": inputs_of(setup.layout, network).size,
     }
 
 
@@ -240,6 +240,10 @@ def _check_card(file, card, types):
     counts = [network.get(name, 0) for name in ("bins", "bin_width", "memory")]
     if any(type(number) is not int or number < 0 for number in counts) or not _is_size(network.get("inputs", 1)):
         _damaged(file, f"network={network!r} has no whole numbers 'bins', 'bin_width', 'memory' and 'inputs'")
+    compare = network.get("compare", {})
+    sizes = dict(layout)
+    if not isinstance(compare, dict) or not all(_is_size(n) and n <= sizes.get(name, 0) for name, n in compare.items()):
+        _damaged(file, f"network={network!r} has a 'compare' that names no fields, or more entries than they have")
     if network.get("activation") not in ACTIVATIONS:
         _damaged(file, f"network={network!r} has no 'activation' out of {', '.join(ACTIVATIONS)}")
 

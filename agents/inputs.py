@@ -1,10 +1,14 @@
 """What a network is fed: the observation scaled to 0..1, and, if wished, its counts as thermometers.
 
 A plain first layer sees a count as one number and learns slowly what depends on its size; thermometers make it a
-piecewise linear function of each count from the start.
+piecewise linear function of each count from the start, and comparisons tell it which of two is larger.
 """
 
 import numpy as np
+
+from flinchenv.core.params import refuse
+
+TENTHS = 10  # a difference is also told in steps up to this part of the range
 
 
 class Inputs:
@@ -14,26 +18,55 @@ class Inputs:
         high: (D,) the largest value of each entry.
         bins: entries of the thermometer of each count, that is of each entry above 1; 0 for none.
         bin_width: what such an entry stands for; 0 shares the whole range out among them.
+        compared: entries that are compared with each other: of each two the later less the earlier, cut at 1 and, as a
+            share of it, at a tenth of the range.
 
     Attributes:
         size: how many inputs there are.
+        parts: what `scaled` takes beside the observation, arrays.
     """
 
-    def __init__(self, high, bins, bin_width=0):
-        self.high = np.asarray(high, np.float32)
-        self.counts = np.flatnonzero(self.high > 1) if bins else np.zeros(0, np.int64)
-        widths = np.full_like(self.high, bin_width) if bin_width else self.high / max(1, bins)
-        self.widths = widths[self.counts, None]
-        self.steps = np.arange(bins, dtype=np.float32)
-        self.size = len(self.high) + bins * len(self.counts)
+    def __init__(self, high, bins=0, bin_width=0, compared=()):
+        high = np.asarray(high, np.float32)
+        counts = np.flatnonzero(high > 1) if bins else np.zeros(0, np.int64)
+        widths = np.full_like(high, bin_width) if bin_width else high / max(1, bins)
+        steps = np.arange(bins, dtype=np.float32)
+        earlier, later = np.asarray(compared, np.int64)[np.array(np.triu_indices(len(compared), 1))]
+        near = np.maximum(high[earlier], high[later]) / TENTHS
+        self.parts = (high, counts, widths[counts, None], steps, earlier, later, near)
+        self.size = len(high) + bins * len(counts) + 2 * len(near)
 
     def __call__(self, observation):
         """(N, D) -> float32 (N, size)."""
-        parts = scaled(np.asarray(observation, np.float32), self.high, self.counts, self.widths, self.steps)
+        parts = scaled(np.asarray(observation, np.float32), *self.parts)
         return np.concatenate([part.reshape(len(part), -1) for part in parts], 1)
 
 
-def scaled(observation, high, counts, widths, steps):
-    """[(N, D), (N, C, B)], or the first alone without steps; numpy arrays or torch tensors alike."""
-    x = observation / high
-    return [x, (observation[:, counts, None] / widths - steps).clip(0, 1)] if len(steps) else [x]
+def scaled(observation, high, counts, widths, steps, earlier, later, near):
+    """[(N, D), (N, C, B), (N, K), (N, K)] of C thermometers and K comparisons; numpy arrays or torch tensors alike."""
+    parts = [observation / high]
+    if len(steps):
+        parts.append((observation[:, counts, None] / widths - steps).clip(0, 1))
+    if len(near):
+        more = observation[:, later] - observation[:, earlier]
+        parts += [more.clip(-1, 1), (more / near).clip(-1, 1)]
+    return parts
+
+
+def inputs_of(layout, network):
+    """The `Inputs` that a network makes of observations of a `Layout`.
+
+    Args:
+        network: {"bins": b, "bin_width": w, "compare": {a field's name: how many of its first entries}}; what lacks is
+            0 or none.
+
+    Raises:
+        RulesError: a field that the layout has not, or more entries than it has.
+    """
+    sizes = {field.name: field.size for field in layout.fields}
+    compared = []
+    for name, count in network.get("compare", {}).items():
+        if not 0 < count <= sizes.get(name, 0):
+            refuse("compare", {name: count}, f"fields with at most so many entries: {sizes}")
+        compared.extend(layout[name].entries[:count])
+    return Inputs(layout.high(), network.get("bins", 0), network.get("bin_width", 0), compared)

@@ -7,7 +7,7 @@ from flinchenv.envs.setup import make_setup
 
 from .agent import RememberingAgent
 from .checkpoint import check_tensors, layers_of, layout_of
-from .inputs import Inputs
+from .inputs import inputs_of
 
 
 class NetworkAgent(RememberingAgent):
@@ -38,8 +38,7 @@ class NetworkAgent(RememberingAgent):
         self.memory = card["network"].get("memory", 0)
         self._memory = layers_of(name, tensors, "memory")
         # Inputs are scaled as they were in training, whatever other rules allow as highest count.
-        high = make_setup(card["env"], card["rules"]).layout.high()
-        self._inputs = Inputs(high, *(card["network"].get(name, 0) for name in ("bins", "bin_width")))
+        self._inputs = inputs_of(make_setup(card["env"], card["rules"]).layout, card["network"])
 
     def recall(self, observation, action_mask, memory):
         """Softmax of the logits over the legal actions, exactly 1 where only one is legal, and the memory after it."""

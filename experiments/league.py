@@ -64,7 +64,7 @@ class League:
 
     def __init__(self, setup, weights, past_selves, activation, inputs=None):
         self.past_selves, self.activation = past_selves, activation
-        self.inputs = inputs or Inputs(setup.layout.high(), 0)
+        self.inputs = inputs or Inputs(setup.layout.high())
         self.pool = OpponentPool()
         names = [name for name in weights if name != SELF]
         for key, name in enumerate(names):

@@ -91,6 +91,7 @@ class SelfPlay:
         self.rewards, self.cut_values = np.zeros((2, t, n, p), np.float32)
         self.ended = np.zeros((t, n), bool)
         self.lengths = []  # of the games that the last `play` finished
+        self.asked = None  # rows and seats (K,) of the learner that are asked now
         self.memories = Memories(n, p)
         self.began = self._recall(np.arange(n))  # what was remembered before the first of the steps
 
@@ -148,7 +149,7 @@ class SelfPlay:
         mine = (self.playing == MIRROR)[:, None] | (seats == self.seat[:, None])
         chosen = self.chosen[t] = free & mine
         if chosen.any():
-            asked = np.nonzero(chosen)[0], seats[chosen]
+            self.asked = asked = np.nonzero(chosen)[0], seats[chosen]
             memory = self.memories.recall(self.args.memory, *asked)
             made = act(observation[chosen], mask[chosen], self.view[t][chosen], memory)
             action[chosen], self.log_prob[t][chosen], self.value[t][chosen], memory = made
@@ -157,7 +158,13 @@ class SelfPlay:
         for key in np.unique(self.playing[others.any(1)]):
             asked = others & (self.playing == key)[:, None]
             rows, agent = np.nonzero(asked)[0], self.pool.agents[key]
-            action[asked] = self.memories.ask(agent, rows, seats[asked], observation[asked], mask[asked], self.rng)
+            action[asked] = self.ask(agent, rows, seats[asked], observation[asked], mask[asked])
+
+    def ask(self, agent, rows, seats, observation, mask):
+        """Another agent's choices in some seats (K,); one that looks beyond the observation is a bot of ours."""
+        if agent.needs_view:
+            return agent.choose_in(self.env.snapshot().games, rows, seats, mask)
+        return self.memories.ask(agent, rows, seats, observation, mask, self.rng)
 
     def _views(self, state, seat):
         """What a central critic sees: int8 (..., S) states and the seats (...), one-hot."""

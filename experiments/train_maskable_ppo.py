@@ -130,13 +130,12 @@ class Extractor(BaseFeaturesExtractor):
     def __init__(self, observation_space, bins, bin_width):
         inputs = Inputs(observation_space.high, bins, bin_width)
         super().__init__(observation_space, inputs.size)
-        for name in ("high", "counts", "widths", "steps"):
-            self.register_buffer(name, torch.from_numpy(getattr(inputs, name)), persistent=False)
+        for number, part in enumerate(inputs.parts):
+            self.register_buffer(f"part{number}", torch.from_numpy(part), persistent=False)
 
     def forward(self, observations):
         """(N, D) -> (N, size), 0..1."""
-        parts = scaled(observations, self.high, self.counts, self.widths, self.steps)
-        return torch.cat([part.flatten(1) for part in parts], 1)
+        return torch.cat([part.flatten(1) for part in scaled(observations, *self.buffers())], 1)
 
 
 class Training:

@@ -29,7 +29,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.checkpoint import make_card, save_checkpoint
-from flinchenv.agents.inputs import Inputs, scaled
+from flinchenv.agents.inputs import Inputs, inputs_of, scaled
 from flinchenv.agents.load import load
 from flinchenv.core.params import check_rules, choice, flag, integer, refuse
 from flinchenv.envs.setup import MAX_STEPS, take_snapshot
@@ -46,6 +46,7 @@ from .training import (
     adam_arrays,
     by_head,
     check_agents,
+    check_compare,
     check_hidden,
     check_opponents,
     command,
@@ -101,6 +102,12 @@ class Args:
     activation: str = choice("relu", "tanh", doc="between layers")
     bins: int = integer(0, 0, 64, "entries of a thermometer that each count of the observation is also fed as")
     bin_width: int = integer(0, 0, 127, "what such an entry stands for; 0 shares the whole range out among them")
+    compare: Mapping = checked(
+        {},
+        check_compare,
+        "fields and whole numbers",
+        "fields of the observation, and how many of their first entries are compared with each other",
+    )
     memory: int = integer(0, 0, 1024, "units of a GRU that remembers what a seat has seen; 0 for none")
     critic: str = choice("own", "central", doc="the value of the seat's own view, or, while training, of the referee's")
     bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
@@ -130,6 +137,11 @@ class Args:
         check_rules(self)
 
 
+def network_of(args):
+    """The shape of the network, as cards have it."""
+    return {name: getattr(args, name) for name in ("hidden", "activation", "bins", "bin_width", "compare", "memory")}
+
+
 # --- The network ------------------------------------------------------------------------------------------------------
 
 
@@ -145,15 +157,16 @@ class Network(nn.Module):
 
     def __init__(self, setup, args):
         super().__init__()
-        hidden, thermometers = args.hidden, (args.bins, args.bin_width)
+        hidden = args.hidden
         self.central = args.critic == "central"
         self.activation = {"tanh": torch.tanh, "relu": torch.relu}[args.activation]
-        self.inputs = Inputs(setup.layout.high(), *thermometers)
+        self.inputs = inputs_of(setup.layout, network_of(args))
         self.trunk = _linears(self.inputs.size, hidden)
         self.gru = _gru(hidden[-1], args.memory) if args.memory else None
         self.policy = _linear(hidden[-1] + args.memory, setup.num_actions, 0.01)
         if self.central:
-            self.view_inputs = Inputs(np.append(setup.state_layout.high(), np.ones(setup.num_players)), *thermometers)
+            high = np.append(setup.state_layout.high(), np.ones(setup.num_players))
+            self.view_inputs = Inputs(high, args.bins, args.bin_width)
             self.critic = _linears(self.view_inputs.size, hidden)
         self.value = _linear(hidden[-1] + (0 if self.central else args.memory), 1, 1.0)
 
@@ -185,8 +198,8 @@ class Network(nn.Module):
         return torch.cat([x.float(), states.data], 1), last[0]
 
     def _through(self, layers, inputs, x):
-        parts = map(torch.from_numpy, (inputs.high, inputs.counts, inputs.widths, inputs.steps))
-        x = torch.cat([part.flatten(1) for part in scaled(x.float(), *parts)], 1)
+        parts = scaled(x.float(), *map(torch.from_numpy, inputs.parts))
+        x = torch.cat([part.flatten(1) for part in parts], 1)
         for layer in layers:
             x = self.activation(layer(x))
         return x
@@ -279,17 +292,22 @@ def processes():
         dist.destroy_process_group()
 
 
+def can_be_asked(agent):
+    """Whether `SelfPlay` can ask an agent: it plays by the observation, or is a compiled bot."""
+    return not agent.needs_view or hasattr(agent, "choose_in")
+
+
 class Training:
     """One run's network, games, league and curve: everything that a saved state holds."""
 
     def __init__(self, args, setup, folder, team):
         self.args, self.setup, self.folder, self.team = args, setup, folder, team
         self.rivals = {name: load(name, setup) for name in args.eval_against}
-        inputs = Inputs(setup.layout.high(), args.bins, args.bin_width)
+        inputs = inputs_of(setup.layout, network_of(args))
         self.league = League(setup, args.opponents, args.past_selves, args.activation, inputs)
         for name, agent in zip(args.opponents, self.league.pool.agents.values()):
-            if agent.needs_view:
-                refuse("opponents", name, "agents that play by the observation alone")
+            if not can_be_asked(agent):
+                refuse("opponents", name, "agents that play by the observation alone, and the package's bots")
         torch.manual_seed(args.seed)  # one network for all processes
         self.network = Network(setup, args)
         self.optimizer = torch.optim.Adam(self.network.parameters(), args.learning_rate, eps=1e-5, fused=True)
@@ -329,7 +347,7 @@ class Training:
         def choose(observation, mask, view, memory):
             if args.memory:  # the learner watches
                 memory = self._act(observation, mask, view, memory)[3]
-            return teacher.act(observation, mask, self.rng), 0, 0, memory
+            return play.ask(teacher, *play.asked, observation, mask), 0, 0, memory
 
         while done < args.imitate_steps:
             self._set_rate(args.imitate_rate * (1 - done / args.imitate_steps))
@@ -505,9 +523,8 @@ class Training:
 
     def card(self):
         """What the network plays, its shape and how it was trained."""
-        network = {name: getattr(self.args, name) for name in ("hidden", "activation", "bins", "bin_width", "memory")}
         training = {"settings": settings_of(self.args), "steps": self.steps, "seconds": round(self.seconds, 1)}
-        return make_card(self.setup, network, training)
+        return make_card(self.setup, network_of(self.args), training)
 
 
 def multiplies_bf16():
@@ -552,11 +569,12 @@ def run(args):
     torch.set_num_threads(args.torch_threads)
     try:
         with processes() as team:
-            setup, folder, state = prepare(args, _states(team))
+            setup, folder, state = prepare(args, _states(team), can_be_asked)
             if args.shaping and "shaping_weight" not in setup.params.dtype.names:
                 refuse("shaping", args.shaping, f"0: {setup.id} has no potential")
             if args.memory and args.minibatches > args.num_envs:
                 refuse("minibatches", args.minibatches, f"1..{args.num_envs}, of whole rows with a memory")
+            inputs_of(setup.layout, network_of(args))  # refuses what the layout has not
             state = _agreed(state, folder, team)
             training = Training(args, setup, folder, team)
             if state is None:

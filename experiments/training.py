@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -32,6 +33,7 @@ from .settings import check_text, read_settings, settings_table
 from .state import newest_state
 
 MAX_TRAINING_STEPS = 10**12
+MAX_COMPARED = 64  # each with each: two thousand pairs
 FREE_ON_RESUME = ("run", "resume", "progress", "total_steps", "torch_threads", "save_every", "eval_every", "eval_games")
 
 
@@ -72,6 +74,13 @@ def check_opponents(name, value, args):
     return dict(value)
 
 
+def check_compare(name, value, args):
+    """Fields, and how many of their entries."""
+    if not isinstance(value, Mapping):
+        refuse(name, value, "a table of fields and numbers of entries")
+    return {field: whole(f"{name}.{field}", count, 1, MAX_COMPARED) for field, count in value.items()}
+
+
 def check_agents(name, value, args):
     """Different agents' names, at least one."""
     if not isinstance(value, (list, tuple)) or not value or len(set(value)) != len(value):
@@ -84,12 +93,18 @@ def settings_of(args):
     return rules_to_json(args)
 
 
-def prepare(args, states="state"):
+def needs_only_observations(agent):
+    """Whether an agent plays by the observation alone."""
+    return not agent.needs_view
+
+
+def prepare(args, states="state", by_observation=needs_only_observations):
     """(setup, folder, newest state or None): everything that can be refused is refused here, before training.
 
     Args:
         args: a trainer's Args with env_id, rules, max_steps, opponents, eval_against, imitate, run, resume.
         states: the folder of this process's states.
+        by_observation: by_observation(agent), whether the trainer can ask an agent in its games.
 
     Raises:
         ValueError: rules that the game refuses, a folder that cannot be written, or one that holds a run and `resume`
@@ -103,7 +118,7 @@ def prepare(args, states="state"):
             if name != SELF:
                 load(name, setup)
     teacher = load(args.imitate, setup) if args.imitate else None
-    if teacher is not None and (teacher.needs_view or memory_of(teacher)):
+    if teacher is not None and (not by_observation(teacher) or memory_of(teacher)):
         refuse("imitate", args.imitate, "an agent that plays by the observation alone")
     folder = pathlib.Path(args.run or f"runs/{args.env_id}-{args.seed}")
     try:

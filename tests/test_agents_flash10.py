@@ -17,6 +17,7 @@ from flinchenv.agents.load import load
 from flinchenv.agents.policy import bot_kernel
 from flinchenv.envs.seats import SeatView
 from flinchenv.envs.setup import make_setup
+from flinchenv.envs.vector import VectorGame
 from flinchenv.experiments import tournament
 from flinchenv.flash10.game import DRAW, FINAL_PLACE, RUN, STOP, WAIT
 from flinchenv.flash10.rows import THUNDER
@@ -104,6 +105,26 @@ def test_both_faces_choose_the_same_and_legally(id, options):
             probs = bot.probs(env.observation[row, seat], mask[row, seat], view)
             assert probs.dtype == np.float64 and (probs == np.eye(13)[actions]).all()
     assert asked > 300
+
+
+@pytest.mark.parametrize("name", ["rule:1", "rule:2", "rule:3"])
+def test_a_bot_chooses_the_same_in_the_true_records(name):
+    setup = make_setup("flash10-round-v0", None, {"num_players": 3})
+    bot, env, rng = load(name, setup), VectorGame(setup, 8), np.random.default_rng(2)
+    env.reset(seed=4)
+    for _ in range(25):
+        rows, seats = np.nonzero(env.action_mask.sum(2) > 1)
+        observation, mask, games = env.observation[rows, seats], env.action_mask[rows, seats], env.snapshot().games
+        views = [SeatView(setup, games[i : i + 1], int(p)) for i, p in zip(rows, seats)] if bot.needs_view else None
+        wanted = bot.act(observation, mask, rng, views)
+        assert bot.choose_in(games, rows, seats, mask).tolist() == wanted.tolist()
+        env.step(np.where(rng.random((8, 3)) < 0.3, env.action_mask.argmax(2), _spread(wanted, rows, seats, env)))
+
+
+def _spread(chosen, rows, seats, env):
+    actions = env.action_mask.argmax(2)
+    actions[rows, seats] = chosen
+    return actions
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from flinchenv.adapters.sb3 import SeatVecEnv
-from flinchenv.agents.inputs import Inputs
+from flinchenv.agents.inputs import Inputs, inputs_of
 from flinchenv.agents.load import load
+from flinchenv.core.params import RulesError
 from flinchenv.envs.setup import make_setup
 from flinchenv.experiments import imitate, training
 from flinchenv.experiments.train_maskable_ppo import Args, Extractor, Training, run
@@ -33,6 +34,30 @@ def test_thermometers_of_a_given_width_by_hand():
     rows = inputs(np.array([[1, 3], [0, 5], [0, 127]]))
     assert np.allclose(rows[:, 1], np.array([3, 5, 127]) / 127)
     assert rows[:, 2:].tolist() == [[1, 0.5, 0], [1, 1, 0.5], [1, 1, 1]]
+
+
+def test_comparisons_by_hand():
+    inputs = Inputs([100, 1, 100, 40], compared=[0, 2, 3])
+    rows = inputs(np.array([[10, 1, 13, 30], [70, 0, 70, 3]]))
+    assert inputs.size == rows.shape[1] == 4 + 2 * 3
+    assert rows[:, 4:7].tolist() == [[1, 1, 1], [0, -1, -1]]  # the third less the first, the fourth less each
+    assert np.allclose(rows[:, 7:], [[0.3, 1, 1], [0, -1, -1]])
+
+
+def test_fields_to_compare_are_named():
+    setup = make_setup("flash10-v0")
+    inputs = inputs_of(setup.layout, {"compare": {"row": 10, "held": 1}})
+    row, held = setup.layout["row"].entries[:10], setup.layout["held"].start
+    assert inputs.size == setup.layout.size + 2 * 55
+    observation = np.zeros((1, setup.layout.size), np.int8)
+    observation[0, row], observation[0, held] = np.arange(10) * 10, 35
+    told = inputs(observation)[0, setup.layout.size :].reshape(2, 55)
+    is_last = np.triu_indices(11, 1)[1] == 10
+    assert told[0, is_last].tolist() == [1] * 4 + [-1] * 6
+    assert (told[0, ~is_last] == 1).all()
+    for wrong in ({"rows": 1}, {"row": 21}, {"held": 0}):
+        with pytest.raises(RulesError, match=r"compare=.*'row': 20"):
+            inputs_of(setup.layout, {"compare": wrong})
 
 
 @pytest.mark.parametrize(("bins", "bin_width"), [(0, 0), (1, 0), (7, 0), (3, 2)])

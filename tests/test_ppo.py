@@ -300,6 +300,32 @@ def test_imitation_learns_a_bots_choices(tmp_path):
     assert chance > 2 * (1 / mask.sum(1)).mean(), chance
 
 
+def test_bots_that_count_what_no_observation_shows_teach_and_oppose(tmp_path):
+    training = training_of(
+        tmp_path,
+        env_id="flash10-tiny-v0",
+        imitate="rule:2",
+        imitate_steps=1000,
+        opponents={"rule:2": 1},
+        mirror=0.0,
+        compare={"row": 3, "held": 1},
+    )
+    training.start()
+    asked = []
+    bot = training.league.pool.agents[0]
+    choose = bot.choose_in
+
+    def watch(games, rows, seats, mask):
+        found = choose(games, rows, seats, mask)
+        asked.append(mask[np.arange(len(found)), found].all() and (seats != training.play.seat[rows]).all())
+        return found
+
+    bot.choose_in = watch
+    training.update()
+    assert asked and all(asked)
+    assert load(training.export(), training.setup).card["network"]["compare"] == {"row": 3, "held": 1}
+
+
 def test_a_run_broken_off_after_imitation_need_not_imitate_again(tmp_path, monkeypatch):
     wanted = {"env_id": "flash10-tiny-v0", "imitate": "rule", "imitate_steps": 2_000}
     with monkeypatch.context() as patch:
@@ -376,6 +402,9 @@ def test_two_processes_go_on_together(tmp_path):
         ({"bf16": "fast"}, "bf16='fast' is not allowed"),
         ({"hidden": []}, "hidden="),
         ({"opponents": {"nobody": 1}}, "agent='nobody'"),
+        ({"opponents": {"search:8": 1}}, "opponents='search:8' is not allowed"),
+        ({"compare": {"row": 0}}, "compare.row=0 is not allowed"),
+        ({"compare": {"nothing": 1}}, "compare=.*'nothing'"),
         ({"shaping_until": 0}, "shaping_until=0"),
     ],
 )

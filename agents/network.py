@@ -22,17 +22,18 @@ class NetworkAgent(RememberingAgent):
             "memory.1", that from its state, with the gates reset, update and new in this order.
         card: what `make_card` or `load_checkpoint` returned.
         name: how tables call it.
-        greedy: always take the most probable action.
+        greedy: always take the most probable action; None is as the card says.
         any_rules: play rules other than those it was trained for, where the layout allows.
 
     Raises:
         ValueError: another game, version or layout than the card's, or tensors that are not the card's network.
     """
 
-    def __init__(self, setup, tensors, card, name="network", greedy=False, any_rules=False):
+    def __init__(self, setup, tensors, card, name="network", greedy=None, any_rules=False):
         check_match(setup, card, any_rules)
         check_tensors(name, tensors, card)
-        self.setup, self.card, self.name, self.greedy = setup, card, name, greedy
+        self.setup, self.card, self.name = setup, card, name
+        self.greedy = card["network"].get("greedy", False) if greedy is None else greedy
         self._policy = layers_of(name, tensors, "policy")
         self._value = layers_of(name, tensors, "value")
         self.memory = card["network"].get("memory", 0)

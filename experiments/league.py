@@ -22,10 +22,11 @@ class PolicyAgent(RememberingAgent):
         activation: "tanh" | "relu".
         inputs: the `Inputs` that it is fed.
         name: how tables call it.
+        greedy: always take the most probable action.
     """
 
-    def __init__(self, tensors, activation, inputs, name="policy"):
-        self.tensors, self.name = tensors, name
+    def __init__(self, tensors, activation, inputs, name="policy", greedy=False):
+        self.tensors, self.name, self.greedy = tensors, name, greedy
         self._layers, gates = (
             [tuple(map(torch.from_numpy, layer)) for layer in layers_of(name, tensors, head)]
             for head in ("policy", "memory")
@@ -37,7 +38,7 @@ class PolicyAgent(RememberingAgent):
 
     @torch.no_grad()
     def recall(self, observation, action_mask, memory):
-        """Softmax of the logits over the legal actions, and the memory after it."""
+        """Softmax of the logits over the legal actions, or its peak, and the memory after it."""
         x = torch.from_numpy(self._inputs(observation))
         for weight, bias in self._layers[:-1]:
             x = self._activation(linear(x, weight, bias))
@@ -45,8 +46,10 @@ class PolicyAgent(RememberingAgent):
             memory = torch.gru_cell(x, torch.from_numpy(memory), *self._gates)
             x = torch.cat([x, memory], 1)
         logits = linear(x, *self._layers[-1]).double()
-        probs = torch.softmax(logits.masked_fill(torch.from_numpy(action_mask) == 0, -torch.inf), 1)
-        return probs.numpy(), np.asarray(memory)
+        logits = logits.masked_fill(torch.from_numpy(action_mask) == 0, -torch.inf)
+        if self.greedy:
+            return np.eye(logits.shape[1])[logits.argmax(1).numpy()], np.asarray(memory)
+        return torch.softmax(logits, 1).numpy(), np.asarray(memory)
 
 
 class League:

@@ -109,7 +109,13 @@ class Args:
         "fields of the observation, and how many of their first entries are compared with each other",
     )
     memory: int = integer(0, 0, 1024, "units of a GRU that remembers what a seat has seen; 0 for none")
-    critic: str = choice("own", "central", doc="the value of the seat's own view, or, while training, of the referee's")
+    greedy: bool = flag(False, "the agents that are measured and kept take the most probable action")
+    critic: str = choice(
+        "own",
+        "apart",
+        "central",
+        doc="the value by the policy's trunk, by a network apart, or by one of the referee's view",
+    )
     bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
     # imitation, before everything else
     imitate: str = checked("", check_text, "an agent's name", "the agent that is imitated first; '' for none")
@@ -139,7 +145,8 @@ class Args:
 
 def network_of(args):
     """The shape of the network, as cards have it."""
-    return {name: getattr(args, name) for name in ("hidden", "activation", "bins", "bin_width", "compare", "memory")}
+    names = ("hidden", "activation", "bins", "bin_width", "compare", "memory", "greedy")
+    return {name: getattr(args, name) for name in names}
 
 
 # --- The network ------------------------------------------------------------------------------------------------------
@@ -150,25 +157,25 @@ class Network(nn.Module):
 
     Args:
         setup: the game and its rules.
-        args: `Args`. A critic of its own has layers like the trunk's, over the referee's view and the seat. A memory
-            is a GRU over what the trunk puts out; the heads are fed both, but for a critic of its own, to which the
-            referee tells all.
+        args: `Args`. A critic apart has layers like the trunk's, over the observation or, if it is central, over the
+            referee's view and the seat. A memory is a GRU over what the trunk puts out; the heads are fed both, but
+            not a critic apart.
     """
 
     def __init__(self, setup, args):
         super().__init__()
         hidden = args.hidden
-        self.central = args.critic == "central"
+        self.apart, self.central = args.critic != "own", args.critic == "central"
         self.activation = {"tanh": torch.tanh, "relu": torch.relu}[args.activation]
         self.inputs = inputs_of(setup.layout, network_of(args))
         self.trunk = _linears(self.inputs.size, hidden)
         self.gru = _gru(hidden[-1], args.memory) if args.memory else None
         self.policy = _linear(hidden[-1] + args.memory, setup.num_actions, 0.01)
-        if self.central:
+        if self.apart:
             high = np.append(setup.state_layout.high(), np.ones(setup.num_players))
-            self.view_inputs = Inputs(high, args.bins, args.bin_width)
-            self.critic = _linears(self.view_inputs.size, hidden)
-        self.value = _linear(hidden[-1] + (0 if self.central else args.memory), 1, 1.0)
+            self.critic_inputs = Inputs(high, args.bins, args.bin_width) if self.central else self.inputs
+            self.critic = _linears(self.critic_inputs.size, hidden)
+        self.value = _linear(hidden[-1] + (0 if self.apart else args.memory), 1, 1.0)
 
     def forward(self, observation, mask, view, memory, sizes=None):
         """Logits, float32 (N, A), `NEVER` where the mask is 0, values, float32 (N,), and the memory after them.
@@ -179,14 +186,16 @@ class Network(nn.Module):
         """
         x, memory = self._remember(self._through(self.trunk, self.inputs, observation), memory, sizes)
         logits = self.policy(x).float().masked_fill(mask == 0, NEVER)
-        value = self._value(self._through(self.critic, self.view_inputs, view) if self.central else x)
-        return logits, value, memory
+        return logits, self._value(self._criticise(observation, view) if self.apart else x), memory
 
     def value_of(self, observation, view, memory):
         """Values alone, float32 (N,)."""
-        if self.central:
-            return self._value(self._through(self.critic, self.view_inputs, view))
+        if self.apart:
+            return self._value(self._criticise(observation, view))
         return self._value(self._remember(self._through(self.trunk, self.inputs, observation), memory)[0])
+
+    def _criticise(self, observation, view):
+        return self._through(self.critic, self.critic_inputs, view if self.central else observation)
 
     def _remember(self, x, memory, sizes=None):
         """What the heads are fed, (N, H + M), and what is remembered at last, (S, M)."""
@@ -208,8 +217,8 @@ class Network(nn.Module):
         return self.value(x).float()[:, 0]
 
     def tensors(self):
-        """{"policy.0.weight": float32 (out, in), ...}, copies, as `NetworkAgent` plays them; "value." if it is own."""
-        heads = {"policy": [*self.trunk, self.policy]} | ({} if self.central else {"value": [*self.trunk, self.value]})
+        """{"policy.0.weight": float32 (out, in), ...}, copies, as `NetworkAgent` has them; no critic apart."""
+        heads = {"policy": [*self.trunk, self.policy]} | ({} if self.apart else {"value": [*self.trunk, self.value]})
         memory = {} if self.gru is None else gru_tensors(self.gru)
         return memory | {
             f"{head}.{i}.{part}": getattr(layer, part).detach().numpy().copy()
@@ -474,8 +483,9 @@ class Training:
 
     def add_point(self):
         """How the network does against each of `eval_against`: {name: what `curve.measure` returned}."""
-        agent = PolicyAgent(self._policy_tensors(), self.args.activation, self.league.inputs)
-        return {name: measure(agent, rival, self.setup, self.args.eval_games) for name, rival in self.rivals.items()}
+        args = self.args
+        agent = PolicyAgent(self._policy_tensors(), args.activation, self.league.inputs, greedy=args.greedy)
+        return {name: measure(agent, rival, self.setup, args.eval_games) for name, rival in self.rivals.items()}
 
     def save(self):
         """Save everything that decides how the run goes on."""

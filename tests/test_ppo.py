@@ -14,10 +14,12 @@ from short_runs import SHORT_RUN
 from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.checkpoint import load_checkpoint
 from flinchenv.agents.load import load
+from flinchenv.agents.network import NetworkAgent
 from flinchenv.agents.uniform import UniformAgent
 from flinchenv.core.params import RulesError
 from flinchenv.envs.setup import make_setup
 from flinchenv.experiments import train
+from flinchenv.experiments.curve import measure
 from flinchenv.experiments.self_play import MIRROR, SelfPlay, fill_advantages
 from flinchenv.experiments.state import load_state, newest_state
 from flinchenv.experiments.train_ppo import NEVER, Args, Network, Processes, Training, multiplies_bf16, run
@@ -240,6 +242,40 @@ def test_a_central_critic_sees_the_referees_view_and_the_seat(tmp_path):
     agent = load(str(tmp_path / f"agent-{training.steps}"), "flinch-tiny-v0")
     assert agent.probs(env.observation, env.action_mask).sum(1) == pytest.approx(np.ones(16))
     assert card["network"]["hidden"] == [8]
+
+
+@pytest.mark.parametrize("memory", [0, 5])
+def test_the_value_of_a_critic_apart_leaves_the_policy_alone(memory, tmp_path):
+    training = training_of(tmp_path, env_id="flinch-tiny-v0", critic="apart", memory=memory, minibatches=1, n_epochs=1)
+    training.start()
+    network, play = training.network, training.play
+    training.update()
+    (part,) = play.sequences().parts(1)
+    batch = play.batch(play.chosen).rows(part.rows)
+    values = training._evaluate(batch, part)[2]
+    network.zero_grad()
+    values.sum().backward()
+    learns = {name.split(".")[0] for name, p in network.named_parameters() if p.grad is not None and p.grad.any()}
+    assert learns == {"critic", "value"}
+    alone = network.value_of(batch.observation, batch.view, part.memory)
+    assert alone.detach().numpy() == pytest.approx(values.detach().numpy(), abs=0.02)
+    tensors, _ = load_checkpoint(training.export())
+    assert not [name for name in tensors if name.startswith(("value", "critic"))]
+
+
+def test_agents_kept_greedy_are_measured_greedy(tmp_path):
+    training = training_of(tmp_path, env_id="flash10-tiny-v0", greedy=True, eval_games=40, eval_against=("rule",))
+    training.start()
+    agent = load(training.export(), training.setup)
+    assert agent.greedy and agent.card["network"]["greedy"]
+    env = training.play.env
+    rows = env.action_mask.sum(2) > 1
+    found = agent.probs(env.observation[rows], env.action_mask[rows])
+    assert (found.max(1) == 1).all()
+    sampled = NetworkAgent(training.setup, load_checkpoint(training.export())[0], agent.card, greedy=False)
+    assert (sampled.probs(env.observation[rows], env.action_mask[rows]).max(1) < 1).all()
+    points = [training.add_point()["rule"] for _ in range(2)]
+    assert points[0] == points[1] == measure(agent, load("rule", training.setup), training.setup, 40)
 
 
 def test_shaping_fades_away_and_is_no_rule_of_the_agent(tmp_path):

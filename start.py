@@ -81,7 +81,7 @@ def main():
         train(*more)
     elif task == "test":
         set_up()
-        run(PYTHON, "-m", "pytest", "-q", "-n", "2", *more, OMP_NUM_THREADS="1")
+        run(PYTHON, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *more, OMP_NUM_THREADS="1")
     else:
         sys.exit(__doc__)
 

@@ -3,11 +3,14 @@
 Whole numbers, flags and choices are declared as rules are, with `flinchenv.core.params`; this adds what rules lack.
 """
 
+import argparse
 import dataclasses
 import difflib
 import importlib.resources
+import json
 import math
 import os
+import sys
 import tomllib
 
 from flinchenv import registry
@@ -161,3 +164,38 @@ def _value(text):
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+# --- The command line -------------------------------------------------------------------------------------------------
+
+
+def command(trainer, settings, run, summary, argv=None):
+    """The command line of one trainer; the exit code: 0, 2 for refused settings, 130 after Ctrl-C.
+
+    Args:
+        trainer: its module's name. settings: its Args; with a `resume` there is an option for it.
+        run: run(args) -> Result, or None where another process tells. summary: what it does, in one line.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m flinchenv.experiments.{trainer}",
+        description=summary,
+        epilog="settings:\n" + settings_table(settings),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("config", nargs="?", help="a TOML file, or the name of one in flinchenv.configs")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a setting; repeatable")
+    if hasattr(settings, "resume"):
+        parser.add_argument(
+            "--resume", action="append_const", const="resume=true", dest="set", help="go on from its newest state"
+        )
+    given = parser.parse_args(argv)
+    try:
+        result = run(read_settings(settings, given.config, given.set))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    if result is not None:
+        print(json.dumps(result._asdict()))
+    return 0

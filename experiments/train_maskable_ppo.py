@@ -36,7 +36,7 @@ from flinchenv.envs.vector import MAX_ENVS
 from .curve import measure
 from .imitate import imitate
 from .league import SELF, League, PolicyAgent
-from .settings import check_env_id, check_mapping, check_text, checked, real
+from .settings import check_env_id, check_mapping, check_text, checked, command, real
 from .state import save_state
 from .training import (
     MAX_TRAINING_STEPS,
@@ -45,7 +45,6 @@ from .training import (
     check_agents,
     check_hidden,
     check_opponents,
-    command,
     load_adam,
     prepare,
     settings_of,
@@ -339,7 +338,7 @@ def run(args):
 
 
 def main(argv=None):
-    """The command line; see `training.command`."""
+    """The command line; see `settings.command`."""
     return command("train_maskable_ppo", Args, run, __doc__.split("\n")[0], argv)
 
 

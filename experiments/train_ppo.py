@@ -39,7 +39,7 @@ from .curve import measure
 from .league import SELF, League, PolicyAgent
 from .progress import Progress
 from .self_play import SelfPlay
-from .settings import check_env_id, check_mapping, check_text, checked, real
+from .settings import check_env_id, check_mapping, check_text, checked, command, real
 from .state import load_state, save_state
 from .training import (
     MAX_TRAINING_STEPS,
@@ -49,7 +49,6 @@ from .training import (
     check_compare,
     check_hidden,
     check_opponents,
-    command,
     load_adam,
     prepare,
     settings_of,
@@ -597,7 +596,7 @@ def run(args):
 
 
 def main(argv=None):
-    """The command line; see `training.command`."""
+    """The command line; see `settings.command`."""
     return command("train_ppo", Args, run, __doc__.split("\n")[0], argv)
 
 

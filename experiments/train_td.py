@@ -8,7 +8,6 @@ seeds give equal weights. What is learnt is the race to a row in order; points o
 out.
 """
 
-import argparse
 import dataclasses
 import json
 import pathlib
@@ -29,7 +28,7 @@ from flinchenv.envs.setup import make_setup
 
 from .curve import measure
 from .progress import Progress
-from .settings import check_env_id, check_mapping, check_text, checked, read_settings, real, settings_table
+from .settings import check_env_id, check_mapping, check_text, checked, command, real
 
 CHUNK = 10_000  # rounds between two looks at the learning rate
 
@@ -144,23 +143,8 @@ def draw(draws, setup, folder):
 
 
 def main(argv=None):
-    """The command line; the exit code: 0, or 2 for refused settings."""
-    parser = argparse.ArgumentParser(
-        prog="python -m flinchenv.experiments.train_td",
-        description=__doc__.split("\n")[0],
-        epilog="settings:\n" + settings_table(Args),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("config", nargs="?", help="a TOML file, or the name of one in flinchenv.configs")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a setting; repeatable")
-    given = parser.parse_args(argv)
-    try:
-        result = run(read_settings(Args, given.config, given.set))
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    print(json.dumps(result._asdict()))
-    return 0
+    """The command line; see `settings.command`."""
+    return command("train_td", Args, run, __doc__.split("\n")[0], argv)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""What trainers of networks share: checks of settings, a run's folder, the loop of updates, Ctrl-C, the command line.
+"""What trainers of networks share: checks of settings, a run's folder, the loop of updates, Ctrl-C.
 
 A run is a folder: `state/` (what `resume` goes on from), `agent-<steps>.safetensors` and `.json` (for `agents.load`),
 `curve.png`, `curve.json` and TensorBoard's event files.
 """
 
-import argparse
 import contextlib
 import json
 import pathlib
@@ -29,7 +28,7 @@ from flinchenv.envs.setup import make_setup
 from .curve import draw_curve
 from .league import SELF
 from .progress import Progress
-from .settings import check_text, read_settings, settings_table
+from .settings import check_text
 from .state import newest_state
 
 MAX_TRAINING_STEPS = 10**12
@@ -263,35 +262,3 @@ def load_adam(optimizer, arrays):
         int(i): {name: torch.from_numpy(array) for name, array in slots.items()} for i, slots in by_head(arrays).items()
     }
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
-# --- The command line -------------------------------------------------------------------------------------------------
-
-
-def command(trainer, settings, run, summary, argv=None):
-    """The command line of one trainer; the exit code: 0, 2 for refused settings, 130 after Ctrl-C.
-
-    Args:
-        trainer: its module's name. settings: its Args. run: run(args) -> Result. summary: what it does, in one line.
-    """
-    parser = argparse.ArgumentParser(
-        prog=f"python -m flinchenv.experiments.{trainer}",
-        description=summary,
-        epilog="settings:\n" + settings_table(settings),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("config", nargs="?", help="a TOML file, or the name of one in flinchenv.configs")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace a setting; repeatable")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest state in the run's folder")
-    given = parser.parse_args(argv)
-    try:
-        overrides = given.set + ["resume=true"] * given.resume
-        result = run(read_settings(settings, given.config, overrides))
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    if result is not None:
-        print(json.dumps(result._asdict()))
-    return 0

@@ -335,6 +335,23 @@ def test_a_checkpoint_comes_back_as_it_was(saved):
     assert agent.name == "run.v1" and agent.setup.rules == setup.rules and agent.setup.id == setup.id
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"greedy": 1}, "'greedy'"),
+        ({"compare": ["points"]}, "'compare'"),
+        ({"compare": {"points": 3}}, "'compare'"),
+        ({"compare": {"nothing": 1}}, "'compare'"),
+        ({"compare": {"points": 0}}, "'compare'"),
+    ],
+)
+def test_networks_that_their_layout_cannot_feed_are_refused(changes, message, saved):
+    path, tensors, card, _ = saved
+    card["network"] |= changes
+    with pytest.raises(ValueError, match=message):
+        save_checkpoint(path, tensors, card)
+
+
 def test_saving_again_replaces_both_files(saved):
     path, tensors, card, _ = saved
     save_checkpoint(path, {key: tensor + 1 for key, tensor in tensors.items()}, card)

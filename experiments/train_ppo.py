@@ -31,24 +31,20 @@ from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.checkpoint import make_card, save_checkpoint
 from flinchenv.agents.inputs import Inputs, inputs_of, scaled
 from flinchenv.agents.load import load
-from flinchenv.core.params import check_rules, choice, flag, integer, refuse
-from flinchenv.envs.setup import MAX_STEPS, take_snapshot
-from flinchenv.envs.vector import MAX_ENVS
+from flinchenv.core.params import choice, flag, integer, refuse
+from flinchenv.envs.setup import take_snapshot
 
 from .curve import measure
-from .league import SELF, League, PolicyAgent
+from .league import League, PolicyAgent
 from .progress import Progress
 from .self_play import SelfPlay
-from .settings import check_env_id, check_mapping, check_text, checked, command, real
+from .settings import checked, command, real
 from .state import load_state, save_state
 from .training import (
-    MAX_TRAINING_STEPS,
+    TrainerArgs,
     adam_arrays,
     by_head,
-    check_agents,
     check_compare,
-    check_hidden,
-    check_opponents,
     load_adam,
     prepare,
     settings_of,
@@ -59,48 +55,15 @@ NEVER = -1e9  # the logit of an illegal action: finite, and its probability is e
 
 
 @dataclasses.dataclass(frozen=True)
-class Args:
-    """All settings of a training run; every field is checked when the object is made.
-
-    Raises:
-        RulesError: names the setting, the value and what is allowed.
-    """
+class Args(TrainerArgs):
+    """All settings of a training run."""
 
     trainer: str = choice("ppo", doc="this one")
-    # the game
-    env_id: str = checked("flip_it-v0", check_env_id, "one of list_envs()", "the environment")
-    rules: Mapping = checked({}, check_mapping, "rule overrides", "rules laid over the id's preset, say num_players")
-    max_steps: int = integer(0, 0, MAX_STEPS, "rounds after which a game is truncated; 0 for no cap")
     shaping: float = real(0.0, 0, 10, "weight of the potential-based shaping at the start (Flinch)")
     shaping_until: float = real(0.5, 0, 1, "the share of total_steps after which it is gone", above=True)
-    # the run
-    seed: int = integer(0, 0, 2**31 - 1, "of the network, the minibatches, the actions and the deals")
-    total_steps: int = integer(4_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; the last update may pass it")
-    run: str = checked("", check_text, "a folder that can be written", "the run's folder; '' is runs/<env_id>-<seed>")
-    resume: bool = flag(False, "go on from the folder's newest state, if there is one")
-    save_every: int = integer(10, 1, 10**6, "updates between saved states")
     keep: int = integer(0, 0, 1000, "agents written on the way, evenly over the second half of total_steps")
-    progress: bool = flag(True, "show how far the run is, on stderr")
-    torch_threads: int = integer(1, 1, 256, "threads of torch; one makes equal runs equal")
-    # PPO
-    num_envs: int = integer(256, 1, MAX_ENVS, "games played at a time, in each process")
-    n_steps: int = integer(64, 1, 2**20, "steps of every game between updates")
     minibatches: int = integer(4, 1, 10_000, "parts of an update's decisions, a gradient step each")
-    n_epochs: int = integer(4, 1, 1000, "passes over the decisions of an update")
-    learning_rate: float = real(1e-3, 0, 1, "of Adam", above=True)
-    anneal: bool = flag(True, "let the learning rate fall linearly to zero over total_steps")
-    gamma: float = real(1.0, 0, 1, "discount from one's own decision to the next; games end, so 1")
-    gae_lambda: float = real(0.95, 0, 1, "of the generalised advantage estimate")
-    clip_range: float = real(0.2, 0, 10, "how far a probability ratio may leave 1", above=True)
-    ent_coef: float = real(0.01, 0, 10, "weight of the entropy bonus")
-    ent_end: float = real(1.0, 0, 1, "the share of it that is left at the end; it falls linearly")
-    vf_coef: float = real(0.5, 0, 100, "weight of the value loss")
-    max_grad_norm: float = real(0.5, 0, 1e6, "gradients are scaled down to this norm", above=True)
-    # the network
-    hidden: tuple = checked((64, 64), check_hidden, "1 to 8 sizes", "layers of the trunk that both heads share")
-    activation: str = choice("relu", "tanh", doc="between layers")
-    bins: int = integer(0, 0, 64, "entries of a thermometer that each count of the observation is also fed as")
-    bin_width: int = integer(0, 0, 127, "what such an entry stands for; 0 shares the whole range out among them")
+    ent_end: float = real(1.0, 0, 1, "the share of the entropy bonus that is left at the end; it falls linearly")
     compare: Mapping = checked(
         {},
         check_compare,
@@ -116,30 +79,9 @@ class Args:
         doc="the value by the policy's trunk, by a network apart, or by one of the referee's view",
     )
     bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
-    # imitation, before everything else
-    imitate: str = checked("", check_text, "an agent's name", "the agent that is imitated first; '' for none")
-    imitate_steps: int = integer(2_000_000, 1, MAX_TRAINING_STEPS, "decisions of that agent to learn from")
-    imitate_rate: float = real(2e-3, 0, 1, "the learning rate meanwhile; it falls linearly to zero", above=True)
-    imitate_batch: int = integer(512, 1, 10**6, "about how many of those decisions a gradient step is made of")
-    # opponents
+    imitate_rate: float = real(2e-3, 0, 1, "the learning rate of imitation; it falls linearly to zero", above=True)
+    imitate_batch: int = integer(512, 1, 10**6, "about how many imitated decisions a gradient step is made of")
     mirror: float = real(0.5, 0, 1, "the share of games in which the learner plays all seats")
-    opponents: Mapping = checked(
-        {"rule": 1, SELF: 2},
-        check_opponents,
-        "names and weights",
-        "who plays the other seats of the rest, and how often; 'self' is a past self",
-    )
-    past_selves: int = integer(4, 1, 64, "past selves that are kept; the oldest goes first")
-    self_every: int = integer(15, 1, 10**6, "updates between new past selves; the first is the untrained network")
-    # the curve
-    eval_against: tuple = checked(
-        ("random", "rule"), check_agents, "agents' names", "the curve's opponents, in all other seats"
-    )
-    eval_every: int = integer(250_000, 1, MAX_TRAINING_STEPS, "steps between points of the curve")
-    eval_games: int = integer(400, 2, 100_000, "games a point and opponent")
-
-    def __post_init__(self):
-        check_rules(self)
 
 
 def network_of(args):

@@ -5,6 +5,7 @@ A run is a folder: `state/` (what `resume` goes on from), `agent-<steps>.safeten
 """
 
 import contextlib
+import dataclasses
 import json
 import pathlib
 import signal
@@ -21,14 +22,15 @@ from torch.utils.tensorboard import SummaryWriter
 from flinchenv.agents.held_out import check_not_held_out
 from flinchenv.agents.load import load
 from flinchenv.agents.network import check_match
-from flinchenv.core.params import refuse, rules_to_json, whole
+from flinchenv.core.params import check_rules, choice, flag, integer, refuse, rules_to_json, whole
 from flinchenv.envs.memory import memory_of
-from flinchenv.envs.setup import make_setup
+from flinchenv.envs.setup import MAX_STEPS, make_setup
+from flinchenv.envs.vector import MAX_ENVS
 
 from .curve import draw_curve
 from .league import SELF
 from .progress import Progress
-from .settings import check_text
+from .settings import check_env_id, check_mapping, check_text, checked, real
 from .state import newest_state
 
 MAX_TRAINING_STEPS = 10**12
@@ -85,6 +87,66 @@ def check_agents(name, value, args):
     if not isinstance(value, (list, tuple)) or not value or len(set(value)) != len(value):
         refuse(name, value, "a list of different agents' names")
     return tuple(check_text(name, v, args) for v in value)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainerArgs:
+    """The settings that the trainers of networks share; every field is checked when the object is made.
+
+    Raises:
+        RulesError: names the setting, the value and what is allowed.
+    """
+
+    # the game
+    env_id: str = checked("flip_it-v0", check_env_id, "one of list_envs()", "the environment")
+    rules: Mapping = checked({}, check_mapping, "rule overrides", "rules laid over the id's preset, say num_players")
+    max_steps: int = integer(0, 0, MAX_STEPS, "rounds after which a game is truncated; 0 for no cap")
+    # the run
+    seed: int = integer(0, 0, 2**31 - 1, "of the network, the minibatches, the actions and the deals")
+    total_steps: int = integer(4_500_000, 1, MAX_TRAINING_STEPS, "the learner's decisions; the last update may pass it")
+    run: str = checked("", check_text, "a folder that can be written", "the run's folder; '' is runs/<env_id>-<seed>")
+    resume: bool = flag(False, "go on from the folder's newest state, if there is one")
+    save_every: int = integer(10, 1, 10**6, "updates between saved states")
+    progress: bool = flag(True, "show how far the run is, on stderr")
+    torch_threads: int = integer(1, 1, 256, "threads of torch; one makes equal runs equal")
+    # PPO
+    num_envs: int = integer(256, 1, MAX_ENVS, "games played at a time, in each process")
+    n_steps: int = integer(64, 1, 2**20, "steps of every game between updates")
+    n_epochs: int = integer(4, 1, 1000, "passes over the decisions of an update")
+    learning_rate: float = real(1e-3, 0, 1, "of Adam", above=True)
+    anneal: bool = flag(True, "let the learning rate fall linearly to zero over total_steps")
+    gamma: float = real(1.0, 0, 1, "discount from one's own decision to the next; games end, so 1")
+    gae_lambda: float = real(0.95, 0, 1, "of the generalised advantage estimate")
+    clip_range: float = real(0.2, 0, 10, "how far a probability ratio may leave 1", above=True)
+    ent_coef: float = real(0.01, 0, 10, "weight of the entropy bonus")
+    vf_coef: float = real(0.5, 0, 100, "weight of the value loss")
+    max_grad_norm: float = real(0.5, 0, 1e6, "gradients are scaled down to this norm", above=True)
+    # the network
+    hidden: tuple = checked((64, 64), check_hidden, "1 to 8 sizes", "layers before the heads")
+    activation: str = choice("relu", "tanh", doc="between layers")
+    bins: int = integer(0, 0, 64, "entries of a thermometer that each count of the observation is also fed as")
+    bin_width: int = integer(0, 0, 127, "what such an entry stands for; 0 shares the whole range out among them")
+    # imitation, before everything else
+    imitate: str = checked("", check_text, "an agent's name", "the agent that is imitated first; '' for none")
+    imitate_steps: int = integer(2_000_000, 1, MAX_TRAINING_STEPS, "decisions of that agent to learn from")
+    # opponents
+    opponents: Mapping = checked(
+        {"rule": 1, SELF: 2},
+        check_opponents,
+        "names and weights",
+        "who plays the other seats where the learner does not, and how often; 'self' is a past self",
+    )
+    past_selves: int = integer(4, 1, 64, "past selves that are kept; the oldest goes first")
+    self_every: int = integer(15, 1, 10**6, "updates between new past selves; the first is the untrained network")
+    # the curve
+    eval_against: tuple = checked(
+        ("random", "rule"), check_agents, "agents' names", "the curve's opponents, in all other seats"
+    )
+    eval_every: int = integer(250_000, 1, MAX_TRAINING_STEPS, "steps between points of the curve")
+    eval_games: int = integer(400, 2, 100_000, "games a point and opponent")
+
+    def __post_init__(self):
+        check_rules(self)
 
 
 def settings_of(args):

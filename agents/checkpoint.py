@@ -39,6 +39,7 @@ _TYPES = {
     "training": dict,
     "flinchenv": str,
 }
+HALF = np.dtype(np.float16)  # how the package keeps large networks
 _SUMS = {"sha256": str, "card_sha256": str}  # what `save_checkpoint` adds
 
 
@@ -92,13 +93,14 @@ def stem_of(path):
     return path.removesuffix(WEIGHTS).removesuffix(CARD)
 
 
-def save_checkpoint(path, tensors, card):
+def save_checkpoint(path, tensors, card, half=False):
     """Write `<stem>.safetensors`, then `<stem>.json`, each as a whole: a pair that was cut short is refused on load.
 
     Args:
         path: the stem, or either file's name.
         tensors: {name: array}, float32 but for the keys of a table.
         card: what `make_card` returned.
+        half: write a network in float16, half as large and nearly as good; it comes back as float32 all the same.
 
     Raises:
         ValueError: a card or tensors that `load_checkpoint` would refuse; nothing has been written then.
@@ -107,6 +109,10 @@ def save_checkpoint(path, tensors, card):
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     _check_card(stem + CARD, card, _TYPES)
     check_tensors(stem + WEIGHTS, tensors, card)
+    if half:
+        with np.errstate(over="ignore"):  # infinite values are refused below
+            tensors = {name: tensor.astype(HALF) for name, tensor in tensors.items()}
+        check_tensors(stem + WEIGHTS, {name: tensor.astype(np.float32) for name, tensor in tensors.items()}, card)
     weights = _safetensors().save(tensors)
     card = {key: value for key, value in card.items() if key not in _SUMS}
     card["sha256"] = hashlib.sha256(weights).hexdigest()
@@ -136,6 +142,7 @@ def load_checkpoint(path):
         tensors = library.load(weights)
     except Exception as error:
         _damaged(stem + WEIGHTS, error)
+    tensors = {name: tensor.astype(np.float32) if tensor.dtype == HALF else tensor for name, tensor in tensors.items()}
     check_tensors(stem + WEIGHTS, tensors, card)
     return tensors, card
 

@@ -1,5 +1,7 @@
 """Make a trained agent one that everybody has: measure it and put it, without its value network, into the package.
 
+Networks are kept, and measured, in half precision.
+
     python -m flinchenv.experiments.ship runs/flinch-ppo/agent-10000000 flinch-2p
 
 `load("flinch-2p", env)` then plays it, without torch. Its card keeps the training command, the steps, the minutes and
@@ -12,6 +14,7 @@ import json
 import pathlib
 import re
 import sys
+import tempfile
 from typing import NamedTuple
 
 from flinchenv.agents.checkpoint import load_checkpoint, make_card, save_checkpoint
@@ -57,7 +60,13 @@ def run(args):
         refuse("name", args.name, "letters, digits, '-' and '_'")
     tensors, card = load_checkpoint(args.agent)
     setup = make_setup(card["env"], card["rules"])
-    verdict = evaluate(load(args.agent, setup), card["env"], rules=card["rules"], games=args.games, held_out=False)
+    policy = {name: tensor for name, tensor in tensors.items() if not name.startswith("value.")}
+    half = "kind" not in card["network"]
+    with tempfile.TemporaryDirectory() as folder:  # what is measured is what will be there
+        measured = pathlib.Path(folder) / args.name
+        save_checkpoint(measured, policy, card, half)
+        agent = load(measured, setup)
+    verdict = evaluate(agent, card["env"], rules=card["rules"], games=args.games, held_out=False)
     training = card["training"]
     rows = [{key: row[key] for key in ("name", "games", "win_rate", "ci95")} for row in verdict["opponents"]]
     facts = {
@@ -69,9 +78,8 @@ def run(args):
         "opponents": rows,
         "settings": training["settings"],
     }
-    policy = {name: tensor for name, tensor in tensors.items() if not name.startswith("value.")}
     path = pathlib.Path(args.folder) / args.name
-    save_checkpoint(path, policy, make_card(setup, card["network"], facts))
+    save_checkpoint(path, policy, make_card(setup, card["network"], facts), half)
     size = sum(file.stat().st_size for file in path.parent.glob(f"{args.name}.*"))
     shown = {key: facts[key] for key in ("rating", "place", "opponents")}
     return Result({"name": args.name, "checkpoint": str(path), "bytes": size, **shown})

@@ -335,6 +335,22 @@ def test_a_checkpoint_comes_back_as_it_was(saved):
     assert agent.name == "run.v1" and agent.setup.rules == setup.rules and agent.setup.id == setup.id
 
 
+def test_half_precision_is_half_as_large_and_comes_back_as_float32(saved):
+    path, tensors, card, _ = saved
+    size = path.with_name("run.v1.safetensors").stat().st_size
+    save_checkpoint(path, tensors, card, half=True)
+    weights = sum(tensor.nbytes for tensor in tensors.values())
+    assert path.with_name("run.v1.safetensors").stat().st_size <= size - weights // 2 + 16
+    loaded, _ = load_checkpoint(path)
+    for name, tensor in tensors.items():
+        assert loaded[name].dtype == np.float32
+        assert (loaded[name] == tensor.astype(np.float16)).all()
+    tensors["policy.0.weight"][0, 0] = 70_000
+    with pytest.raises(ValueError, match="not finite"):
+        save_checkpoint(path, tensors, card, half=True)
+    assert (load_checkpoint(path)[0]["policy.0.weight"] == loaded["policy.0.weight"]).all()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -102,10 +102,12 @@ def agent_section(name, card):
     for row in training["opponents"]:
         low, high = row["ci95"]
         rows.append(f"| {row['name']} | {row['games']:,} | {row['win_rate']:.3f} [{low:.3f}, {high:.3f}] |")
+    place = f"place {training['place']} of {len(training['opponents']) + 1}"
+    play = "; takes the most probable action" if card["network"].get("greedy") else ""
     unit = "rounds" if training["settings"]["trainer"] == "td" else "steps"
     facts = (
         f"{card['env']}, {card['rules']['num_players']} players; {training['steps']:,} {unit}, {training['minutes']} "
-        f"minutes on one core that other jobs shared; place {training['place']} of {len(training['opponents']) + 1}."
+        f"minutes on one core that other jobs shared; {place}{play}."
     )
     return "\n\n".join([f"## {name}", facts, f"```bash\n{training['command']}\n```", "\n".join(rows)])
 

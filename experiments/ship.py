@@ -26,6 +26,8 @@ from flinchenv.envs.setup import make_setup
 from .evaluate import evaluate
 from .train import TRAINERS, read
 
+OWN = ("run", "resume", "progress")  # settings that say nothing of the agent
+
 
 @dataclasses.dataclass(frozen=True)
 class Args:
@@ -76,7 +78,7 @@ def run(args):
         "rating": round(verdict["rating"], 1),
         "place": verdict["place"],
         "opponents": rows,
-        "settings": training["settings"],
+        "settings": {key: value for key, value in training["settings"].items() if key not in OWN},
     }
     path = pathlib.Path(args.folder) / args.name
     save_checkpoint(path, policy, make_card(setup, card["network"], facts), half)
@@ -89,8 +91,7 @@ def command_of(settings):
     """The command that trains with these settings, those that are the trainer's defaults left out."""
     _, args = read(None, [f"trainer={settings['trainer']}"])
     usual = rules_to_json(args)
-    own = ("trainer", "run", "resume", "progress")
-    changed = [f"{key}={_toml(value)}" for key, value in settings.items() if key not in own and value != usual[key]]
+    changed = [f"{key}={_toml(value)}" for key, value in settings.items() if key not in OWN and value != usual[key]]
     words = " ".join(f"--set '{text}'" for text in changed)
     return f"python -m flinchenv.experiments.{TRAINERS[settings['trainer']]} {words}".strip()
 

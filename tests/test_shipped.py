@@ -38,6 +38,7 @@ def test_cards_say_how_they_were_made_and_how_good_they_are(name):
     training = card["training"]
     assert card["rules_hash"] == rules_hash(setup.rules)
     assert training["command"].startswith("python -m flinchenv.experiments.train")
+    assert "run" not in training["settings"]  # a folder of somebody's machine
     assert training["steps"] > 0 and training["minutes"] > 0 and training["place"] >= 1
     assert {row["name"] for row in training["opponents"]} >= {"random", "rule:1"}
     assert name.endswith(f"-{setup.num_players}p")

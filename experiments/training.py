@@ -159,13 +159,13 @@ def needs_only_observations(agent):
     return not agent.needs_view
 
 
-def prepare(args, states="state", by_observation=needs_only_observations):
+def prepare(args, states="state", can_ask=needs_only_observations):
     """(setup, folder, newest state or None): everything that can be refused is refused here, before training.
 
     Args:
         args: a trainer's Args with env_id, rules, max_steps, opponents, eval_against, imitate, run, resume.
         states: the folder of this process's states.
-        by_observation: by_observation(agent), whether the trainer can ask an agent in its games.
+        can_ask: can_ask(agent), whether the trainer can ask an agent in its games.
 
     Raises:
         ValueError: rules that the game refuses, a folder that cannot be written, or one that holds a run and `resume`
@@ -179,7 +179,7 @@ def prepare(args, states="state", by_observation=needs_only_observations):
             if name != SELF:
                 load(name, setup)
     teacher = load(args.imitate, setup) if args.imitate else None
-    if teacher is not None and (not by_observation(teacher) or memory_of(teacher)):
+    if teacher is not None and (not can_ask(teacher) or memory_of(teacher)):
         refuse("imitate", args.imitate, "an agent that plays by the observation alone")
     folder = pathlib.Path(args.run or f"runs/{args.env_id}-{args.seed}")
     try:

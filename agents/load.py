@@ -12,7 +12,7 @@ from .flash10_tuples import TupleAgent
 from .held_out import HELD_OUT, HeldOutAgent
 from .network import NetworkAgent, check_match
 from .rule_bots import RULE_BOTS
-from .search import MOST_SIMULATIONS, SIMULATIONS, Search
+from .search import DEFAULTS, MOST_SIMULATIONS, Search
 from .shipped import shipped_names, shipped_stem
 from .tabular import TabularAgent
 from .uniform import UniformAgent
@@ -32,17 +32,19 @@ class Family(NamedTuple):
     default: int
 
 
-def _families(bots):
+def _families(game, bots):
     return {
         "rule": Family(lambda setup, level: bots[level - 1](setup), range(1, len(bots) + 1), 1),
-        "search": Family(Search, range(1, MOST_SIMULATIONS + 1), SIMULATIONS),
+        "search": Family(Search, range(1, MOST_SIMULATIONS + 1), DEFAULTS[game].simulations),
         HELD_OUT: Family(
             lambda setup, level: HeldOutAgent(bots[level - 1](setup), f"{HELD_OUT}:{level}"), range(1, len(bots) + 1), 1
         ),
     }
 
 
-FAMILIES = {game: _families(bots) for game, bots in RULE_BOTS.items()}  # game: {the word before the colon: Family}
+FAMILIES = {
+    game: _families(game, bots) for game, bots in RULE_BOTS.items()
+}  # game: {the word before the colon: Family}
 
 
 def load(name, env=None, any_rules=False):

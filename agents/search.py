@@ -8,6 +8,7 @@ that the same knowledge gives the same choice, whatever cards are hidden.
 import functools
 import hashlib
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,23 +18,33 @@ from flinchenv.core.rng import MAX_SEED
 from .agent import ProbabilisticAgent, check_mask
 from .search_flat import FlatSearch
 from .search_ismcts import TreeSearch
-from .search_matrix import MatrixSearch
+from .search_matrix import MatrixSearch, rounds_of_hand
 from .search_playouts import Playouts
 
-SIMULATIONS = 200
 MOST_SIMULATIONS = 1_000_000
 MOST_MILLISECONDS = 3_600_000
 MOST_ROUNDS = 2**40
 CHUNK = 512  # simulations in one call of a kernel
 TIMED_CHUNK = 64  # between two looks at the clock
+QUICK = 2_000_000  # simulations a second that a table of plans is taken to need, about what it takes on one core
 
 METHODS = {"flat": FlatSearch, "ismcts": TreeSearch, "matrix": MatrixSearch}
-# What measured best; see `Search`. Rounds of the horizon: (a player, beside).
+
+
+class Default(NamedTuple):
+    """What measured best for a game; see `Search`."""
+
+    method: str
+    rollout: str
+    simulations: int
+
+
 DEFAULTS = {
-    "flinch": ("flat", "rule:4", (10, 0)),
-    "flip_it": ("matrix", "random", (0, 2)),
-    "flash10": ("flat", "rule:1", (0, MOST_ROUNDS)),
+    "flinch": Default("flat", "rule:4", 200),
+    "flip_it": Default("matrix", "random", 5000),  # a whole table for two
+    "flash10": Default("flat", "rule:1", 200),
 }
+TURNS_AHEAD = 10  # of each player in Flinch
 
 
 class Search(ProbabilisticAgent):
@@ -63,14 +74,14 @@ class Search(ProbabilisticAgent):
     def __init__(
         self, setup, simulations=None, milliseconds=None, *, method=None, rollout=None, horizon=None, seed=0, name=None
     ):
+        best, player, usual = DEFAULTS[setup.game.name]
         if milliseconds is None:
-            simulations = SIMULATIONS if simulations is None else simulations
+            simulations = usual if simulations is None else simulations
             simulations = whole("simulations", simulations, 1, MOST_SIMULATIONS)
         elif simulations is not None:
             refuse("simulations", simulations, "None where milliseconds are given")
         else:
             milliseconds = whole("milliseconds", milliseconds, 1, MOST_MILLISECONDS)
-        best, player, (a_seat, beside) = DEFAULTS[setup.game.name]
         if best == "matrix" and not setup.simultaneous:
             best = "ismcts"
         method = best if method is None else one_of("method", method, tuple(METHODS))
@@ -78,7 +89,7 @@ class Search(ProbabilisticAgent):
             refuse("method", method, "'flat' or 'matrix' where seats choose at the same time")
         if method == "matrix" and not setup.simultaneous:
             refuse("method", method, "'flat' or 'ismcts' where one seat chooses at a time")
-        horizon = a_seat * setup.num_players + beside if horizon is None else horizon
+        horizon = usual_horizon(setup) if horizon is None else horizon
         self.setup, self.simulations, self.milliseconds = setup, simulations, milliseconds
         self.method, self.rollout = method, player if rollout is None else rollout
         self.horizon = whole("horizon", horizon, 1, MOST_ROUNDS)
@@ -111,6 +122,13 @@ class Search(ProbabilisticAgent):
     def _key(self, view):
         known = view.information_state() + self.seed.to_bytes(8, "little")
         return int.from_bytes(hashlib.blake2b(known, digest_size=8).digest(), "little")
+
+
+def usual_horizon(setup):
+    """Some turns of Flinch, the running hand of Flip It, the running round of Flash 10 to its end."""
+    if setup.game.name == "flinch":
+        return TURNS_AHEAD * setup.num_players
+    return rounds_of_hand(setup) if setup.game.name == "flip_it" else MOST_ROUNDS
 
 
 class Budget:
@@ -151,6 +169,12 @@ class Budget:
             return max(1, TIMED_CHUNK // width) if self._used() < self._limit or not self.done else 0
         left = round(self._limit * self._simulations) - self.done
         return min(left // width, max(1, CHUNK // width))
+
+    def fits(self, simulations):
+        """Whether so many more can be made, of a time about so."""
+        if self._simulations is None:
+            return self._start + self._seconds - time.monotonic() > simulations / QUICK
+        return self.done + simulations <= self._simulations
 
     def _used(self):
         """The share of the budget that is spent."""

@@ -10,13 +10,14 @@ from table_flinch import Table as FlinchTable
 
 import flinchenv
 from flinchenv.agents.load import load
-from flinchenv.agents.search import Search
+from flinchenv.agents.search import Budget, Search
 from flinchenv.core.params import RulesError
 from flinchenv.core.rng import RowStreams
 from flinchenv.core.spec import RUNNING
 from flinchenv.envs.seats import SeatView
 from flinchenv.envs.setup import make_setup
 from flinchenv.experiments import tournament
+from flinchenv.experiments.exploitability import exploitability
 from flinchenv.flash10.game import STOP
 from flinchenv.flinch.moves import STOCK
 from games import OPTION_CASES, over
@@ -109,7 +110,7 @@ CHOOSERS = [
 @pytest.mark.parametrize(("id", "rules", "options", "rounds"), CHOOSERS, ids=[row[0] for row in CHOOSERS])
 def test_search_chooses_the_same_whatever_the_hidden_cards_are(id, rules, options, rounds, monkeypatch):
     setup = make_setup(id, None, rules)
-    agent = Search(setup, **{"simulations": 60, **options})
+    agent = Search(setup, **{"simulations": 60 if setup.game.name != "flip_it" else 3 * HAND, **options})
     games = a_choice(setup, rounds)
     seat = int(np.argwhere(look(setup, games)[2][0])[0, 0])
     twins = SeatView(setup, games, seat).determinize(12, 1)
@@ -165,6 +166,7 @@ def test_copies_of_one_game_and_seed_play_on_alike():
 # --- What it spends ---------------------------------------------------------------------------------------------------
 
 
+HAND = 11 * 6  # a guess with a play, of Flip It for two
 METHODS = [("flinch-tiny-v0", "flat"), ("flinch-tiny-v0", "ismcts"), ("flip_it-v0", "matrix")]
 
 
@@ -179,7 +181,7 @@ def test_a_budget_of_simulations_is_kept(id, method):
         probs = agent.probs(*rows)[0]
         assert probs.sum() == pytest.approx(1) and (probs[rows[1][0] == 0] == 0).all()
         assert agent.simulations_done <= simulations
-        assert agent.simulations_done > simulations - (width if method == "flat" else 2 * setup.num_actions)
+        assert agent.simulations_done > simulations - (width if method == "flat" else HAND)
         if method == "ismcts":
             assert agent.simulations_done == simulations
 
@@ -189,11 +191,13 @@ def test_a_budget_of_milliseconds_is_kept(id, method):
     setup = make_setup(id)
     games = a_choice(setup, 1)
     rows = decisions(setup, games, 1)
-    Search(setup, 10, method=method, rollout="random").probs(*rows)  # compiles
     agent = Search(setup, milliseconds=60, method=method, rollout="random")
+    agent.probs(*rows)  # compiles
     start = time.perf_counter()
     agent.probs(*rows)
-    assert 0.06 <= time.perf_counter() - start < 2.0  # the machine may be busy
+    spent = time.perf_counter() - start
+    assert spent < 2.0  # the machine may be busy
+    assert spent >= 0.06 or method == "matrix"  # which ends where it knows all that it can
     assert agent.simulations_done > 20
 
 
@@ -244,24 +248,54 @@ def test_a_finished_row_is_stopped():
     assert int(probs.argmax()) == STOP
 
 
-def test_regret_matching_comes_near_the_equilibrium_of_a_hand_of_flip_it():
-    """A hand of two with joint actions is a zero-sum matrix game of 66 choices each, symmetrical: its value is 0."""
+@pytest.mark.parametrize("id", ["flip_it-hand-v0", "flip_it-tiny-v0"])
+def test_two_seats_of_flip_it_play_the_equilibrium_of_a_hand(id):
+    """In both phases; in the tiny game, of several hands, that is the equilibrium of the game."""
+    setup = make_setup(id)
+    found = exploitability(setup, Search(setup, HAND**2))
+    assert found.exploitability < 0.001
+
+
+def test_with_joint_actions_a_hand_is_solved_too():
     setup = make_setup("flip_it-hand-v0", None, {"actions": "joint"})
     games = deal(setup, [FIRST_SEED])
-    observation, mask, views = decisions(setup, games, 1)
-    ids = np.flatnonzero(mask[0])
+    rows = decisions(setup, games, 1)
+    mixture, payoff = hand_of_two(setup, rows, Search(setup, HAND**2))
+    assert (payoff @ mixture).max() < 0.002 < 0.48 < (payoff @ np.full(HAND, 1 / HAND)).max()
+    plays = np.array([mixture[np.arange(HAND) % 6 == v].sum() for v in range(6)])
+    assert np.abs(plays - np.array([2, 3, 4.5, 4.5, 3, 2]) / 19).max() < 0.01
+
+
+def hand_of_two(setup, rows, agent):
+    """An agent's mixture over the joint actions of a first hand, and what they pay against each other, (66, 66)."""
+    ids = np.flatnonzero(rows[1][0])
     env = flinchenv.make(setup.id, "vector", num_envs=len(ids) ** 2, rules=setup.rules)
     env.reset(seed=1)
     pairs = np.stack(np.meshgrid(ids, ids, indexing="ij"), -1).reshape(-1, 2)
-    payoff = env.step(pairs).rewards[:, 0].reshape(len(ids), len(ids)).copy()
+    payoff = env.step(pairs).rewards[:, 0].reshape(len(ids), len(ids))
+    return agent.probs(*rows)[0, ids], payoff
+
+
+def test_regret_matching_by_draws_comes_nearer_the_more_it_may_spend(monkeypatch):
+    """What a hand of three or four is learnt by, where two seats can tell how good it is."""
+    monkeypatch.setattr(Budget, "fits", lambda budget, simulations: False)
+    setup = make_setup("flip_it-hand-v0", None, {"actions": "joint"})
+    rows = decisions(setup, deal(setup, [FIRST_SEED]), 1)
     lost = []
-    for simulations in (2_000, 200_000):
-        mixture = Search(setup, simulations).probs(observation, mask, views)[0, ids]
+    for simulations in (HAND * 20, HAND * 400, HAND * 8000):
+        mixture, payoff = hand_of_two(setup, rows, Search(setup, simulations))
         lost.append(float((payoff @ mixture).max()))  # what the best reply to it wins
-    assert lost[1] < 0.15 < 0.48 < (payoff @ np.full(len(ids), 1 / len(ids))).max()
-    assert lost[1] < lost[0]
-    plays = np.array([mixture[ids % 6 == v].sum() for v in range(6)])
-    assert np.abs(plays - np.array([2, 3, 4.5, 4.5, 3, 2]) / 19).max() < 0.06
+    print(lost)
+    assert lost[2] < 0.06 and lost[2] < lost[1] < lost[0] < 0.48
+
+
+def test_the_next_hand_is_looked_at_where_the_budget_pays_for_it():
+    """Of a game of two hands that pays for winning alone the first hand says little; both together say all."""
+    rules = {"goal": ("hands", 2), "play_values": (0, 1, 2), "scoring": "capture", "reward": "win"}
+    setup = make_setup("flip_it-tiny-v0", None, rules)
+    plans = 5 * 3
+    here, ahead = (exploitability(setup, Search(setup, budget)) for budget in (plans**2, 40 * plans**2))
+    assert ahead.exploitability < 0.002 < 0.02 < here.exploitability
 
 
 # --- Everywhere -------------------------------------------------------------------------------------------------------
@@ -270,7 +304,7 @@ def test_regret_matching_comes_near_the_equilibrium_of_a_hand_of_flip_it():
 def test_a_batch_chooses_as_its_rows_alone_and_again_after_pickling():
     setup = make_setup("flip_it-v0")
     rows = decisions(setup, deal(setup, FIRST_SEED + np.arange(4), 4))
-    agent = Search(setup, 150)
+    agent = Search(setup, 40 * HAND)
     n = len(rows[0])
     batch = agent.act(rows[0], rows[1], streams(n), rows[2])
     rng = streams(n)
@@ -278,7 +312,7 @@ def test_a_batch_chooses_as_its_rows_alone_and_again_after_pickling():
     assert batch.tolist() == alone and len(set(alone)) > 2
     again = pickle.loads(pickle.dumps(agent))
     assert again.act(rows[0], rows[1], streams(n), rows[2]).tolist() == alone
-    assert (Search(setup, 150, seed=1).probs(*rows) != agent.probs(*rows)).any()
+    assert (Search(setup, 40 * HAND, seed=1).probs(*rows) != agent.probs(*rows)).any()
 
 
 def acts_legally(id, options, **settings):

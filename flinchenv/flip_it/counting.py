@@ -10,6 +10,7 @@ from ..core.params import kernel_params
 from ..core.play import loops
 from ..core.spec import RUNNING, UNDEALT
 
+POSITION = ("scores", "guess_cards", "play_cards")  # what tells positions after equally many hands apart
 MAX_TRANSITIONS = 200_000  # joint choices that a count may try before it gives up
 
 
@@ -38,11 +39,21 @@ def count_information_sets(game, rules):
                 return None
             after = table.after(position, np.array(list(itertools.product(*legal)), np.int64))
             running = after[after["end_reason"] == RUNNING]
-            for key, at, count in table.distinct(running):
+            first, which = distinct_positions(running)
+            for at, count in zip(first, np.bincount(which)):
+                position = running[at : at + 1]
+                key = b"".join(position[name].tobytes() for name in POSITION)
                 known = merged.get(key, (None, 0))
-                merged[key] = (running[at : at + 1], known[1] + int(count) * histories)
+                merged[key] = (position, known[1] + int(count) * histories)
         level = list(merged.values())
     return total
+
+
+def distinct_positions(games):
+    """Where each position first stands among games (N,) after equally many hands, and which each game has, (N,)."""
+    columns = np.hstack([games[name] for name in POSITION])
+    _, first, which = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    return first, which.reshape(-1)
 
 
 class _Table:
@@ -66,12 +77,6 @@ class _Table:
         games = np.repeat(position, len(choices))
         self._advance(games, choices)
         return games
-
-    def distinct(self, games):
-        """(key, where it first stands, how often it stands) of each public position: points and cards."""
-        columns = [games[name] for name in ("scores", "guess_cards", "play_cards")]
-        keys, first, counts = np.unique(np.hstack(columns), axis=0, return_index=True, return_counts=True)
-        return zip((key.tobytes() for key in keys), first, counts)
 
     def _advance(self, games, actions):
         """Carry out one round where there are actions, none otherwise; the masks then."""

@@ -52,8 +52,9 @@ def count_information_sets(game, rules):
 def distinct_positions(games):
     """Where each position first stands among games (N,) after equally many hands, and which each game has, (N,)."""
     columns = np.hstack([games[name] for name in POSITION])
-    _, first, which = np.unique(columns, axis=0, return_index=True, return_inverse=True)
-    return first, which.reshape(-1)
+    found: dict[bytes, int] = {}
+    which = np.array([found.setdefault(row.tobytes(), len(found)) for row in columns], np.int64)
+    return np.unique(which, return_index=True)[1], which
 
 
 class _Table:

@@ -25,6 +25,9 @@ class NetworkAgent(RememberingAgent):
         greedy: always take the most probable action; None is as the card says.
         any_rules: play rules other than those it was trained for, where the layout allows.
 
+    Attributes:
+        setup, tensors, card, name: as given.
+
     Raises:
         ValueError: another game, version or layout than the card's, or tensors that are not the card's network.
     """
@@ -32,7 +35,7 @@ class NetworkAgent(RememberingAgent):
     def __init__(self, setup, tensors, card, name="network", greedy=None, any_rules=False):
         check_match(setup, card, any_rules)
         check_tensors(name, tensors, card)
-        self.setup, self.card, self.name = setup, card, name
+        self.setup, self.tensors, self.card, self.name = setup, tensors, card, name
         self.greedy = card["network"].get("greedy", False) if greedy is None else greedy
         self._policy = layers_of(name, tensors, "policy")
         self._value = layers_of(name, tensors, "value")

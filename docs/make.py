@@ -109,7 +109,11 @@ def agent_section(name, card):
         f"{card['env']}, {card['rules']['num_players']} players; {training['steps']:,} {unit}, {training['minutes']} "
         f"minutes on one core that other jobs shared; {place}{play}."
     )
-    return "\n\n".join([f"## {name}", facts, f"```bash\n{training['command']}\n```", "\n".join(rows)])
+    commands = [f"```bash\n{training['command']}\n```"]
+    if begun_with := training.get("begun_with"):
+        first = f"It began with a run of {begun_with['steps']:,} steps and {begun_with['minutes']} minutes:"
+        commands = [first, f"```bash\n{begun_with['command']}\n```", "and went on:", *commands]
+    return "\n\n".join([f"## {name}", facts, *commands, "\n".join(rows)])
 
 
 def main():

@@ -72,13 +72,11 @@ def run(args):
     training = card["training"]
     rows = [{key: row[key] for key in ("name", "games", "win_rate", "ci95")} for row in verdict["opponents"]]
     facts = {
-        "command": command_of(training["settings"]),
-        "steps": training.get("steps", training.get("rounds")),
-        "minutes": round(training["seconds"] / 60, 1) if "seconds" in training else training["minutes"],
+        **effort(training),
         "rating": round(verdict["rating"], 1),
         "place": verdict["place"],
         "opponents": rows,
-        "settings": {key: value for key, value in training["settings"].items() if key not in OWN},
+        "settings": told(training["settings"]),
     }
     path = pathlib.Path(args.folder) / args.name
     save_checkpoint(path, policy, make_card(setup, card["network"], facts), half)
@@ -87,11 +85,34 @@ def run(args):
     return Result({"name": args.name, "checkpoint": str(path), "bytes": size, **shown})
 
 
+def effort(training):
+    """{"command", "steps", "minutes"} of a card's training, and the same of what it had "begun_with"."""
+    if "command" in training:  # of an agent of the package
+        return {key: training[key] for key in ("command", "steps", "minutes", "begun_with") if key in training}
+    facts = {
+        "command": command_of(training["settings"]),
+        "steps": training.get("steps", training.get("rounds")),
+        "minutes": round(training["seconds"] / 60, 1) if "seconds" in training else training["minutes"],
+    }
+    begun_with = training.get("begun_with")
+    if begun_with:
+        others = {key: value for key, value in begun_with.items() if key != "training"}
+        facts["begun_with"] = others | effort(begun_with["training"])
+    return facts
+
+
+def told(settings):
+    """The settings that say something of the agent; of the one it began with the file's name, not its folder."""
+    return {
+        key: pathlib.Path(value).name if key == "start" else value for key, value in settings.items() if key not in OWN
+    }
+
+
 def command_of(settings):
     """The command that trains with these settings, those that are the trainer's defaults left out."""
     _, args = read(None, [f"trainer={settings['trainer']}"])
     usual = rules_to_json(args)
-    changed = [f"{key}={_toml(value)}" for key, value in settings.items() if key not in OWN and value != usual[key]]
+    changed = [f"{key}={_toml(value)}" for key, value in told(settings).items() if value != usual[key]]
     words = " ".join(f"--set '{text}'" for text in changed)
     return f"python -m flinchenv.experiments.{TRAINERS[settings['trainer']]} {words}".strip()
 

@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read once by torch; spinn
 import contextlib
 import dataclasses
 import itertools
+import pathlib
 import sys
 import time
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.checkpoint import make_card, save_checkpoint
 from flinchenv.agents.inputs import Inputs, inputs_of, scaled
 from flinchenv.agents.load import load
+from flinchenv.agents.network import NetworkAgent, check_match
 from flinchenv.core.params import choice, flag, integer, refuse
 from flinchenv.envs.setup import take_snapshot
 
@@ -38,8 +40,8 @@ from .curve import measure
 from .league import League, PolicyAgent
 from .progress import Progress
 from .self_play import SelfPlay
-from .settings import checked, command, real
-from .state import load_state, save_state
+from .settings import check_text, checked, command, real
+from .state import load_state, newest_state, save_state
 from .training import (
     TrainerArgs,
     adam_arrays,
@@ -78,16 +80,24 @@ class Args(TrainerArgs):
         "central",
         doc="the value by the policy's trunk, by a network apart, or by one of the referee's view",
     )
+    start: str = checked(
+        "",
+        check_text,
+        "a run's folder or an agent's name",
+        "a run whose network, or a trained agent whose policy, is gone on with by these settings; '' for none",
+    )
     bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
     imitate_rate: float = real(2e-3, 0, 1, "the learning rate of imitation; it falls linearly to zero", above=True)
     imitate_batch: int = integer(512, 1, 10**6, "about how many imitated decisions a gradient step is made of")
     mirror: float = real(0.5, 0, 1, "the share of games in which the learner plays all seats")
 
 
+SHAPE = ("hidden", "activation", "bins", "bin_width", "compare", "memory")  # settings
+
+
 def network_of(args):
-    """The shape of the network, as cards have it."""
-    names = ("hidden", "activation", "bins", "bin_width", "compare", "memory", "greedy")
-    return {name: getattr(args, name) for name in names}
+    """The network, as cards have it."""
+    return {name: getattr(args, name) for name in (*SHAPE, "greedy")}
 
 
 # --- The network ------------------------------------------------------------------------------------------------------
@@ -159,10 +169,20 @@ class Network(nn.Module):
 
     def tensors(self):
         """{"policy.0.weight": float32 (out, in), ...}, copies, as `NetworkAgent` has them; no critic apart."""
+        return {name: parameter.detach().numpy().copy() for name, parameter in self._named().items()}
+
+    @torch.no_grad()
+    def take_over(self, tensors):
+        """Become what `tensors` of another network had; what has no name there stays as it is."""
+        for name, parameter in self._named().items():
+            if name in tensors:
+                parameter.copy_(torch.from_numpy(tensors[name]))
+
+    def _named(self):
         heads = {"policy": [*self.trunk, self.policy]} | ({} if self.apart else {"value": [*self.trunk, self.value]})
-        memory = {} if self.gru is None else gru_tensors(self.gru)
+        memory = {} if self.gru is None else gru_parameters(self.gru)
         return memory | {
-            f"{head}.{i}.{part}": getattr(layer, part).detach().numpy().copy()
+            f"{head}.{i}.{part}": getattr(layer, part)
             for head, layers in heads.items()
             for i, layer in enumerate(layers)
             for part in ("weight", "bias")
@@ -183,10 +203,10 @@ def _gru(inputs, units):
     return gru
 
 
-def gru_tensors(gru):
-    """{"memory.0.weight": float32 (3 M, in), ...}, copies, as `NetworkAgent` has them."""
+def gru_parameters(gru):
+    """{"memory.0.weight": (3 M, in), ...}, a GRU's parameters by the names that `NetworkAgent` has for them."""
     return {
-        f"memory.{i}.{part}": getattr(gru, f"{part}_{layer}_l0").detach().numpy().copy()
+        f"memory.{i}.{part}": getattr(gru, f"{part}_{layer}_l0")
         for i, layer in enumerate(("ih", "hh"))
         for part in ("weight", "bias")
     }
@@ -242,6 +262,58 @@ def processes():
         dist.destroy_process_group()
 
 
+class Start(NamedTuple):
+    """What a run begins with.
+
+    Attributes:
+        arrays: {name: float32 array}: of the whole network as torch names it, or a policy's, as `NetworkAgent` does.
+        whole: which of the two.
+        origin: {"training": how it was trained} and, of an agent, its "sha256".
+    """
+
+    arrays: dict
+    whole: bool
+    origin: dict
+
+    def give(self, network):
+        """Make a fresh `Network` begin so."""
+        if self.whole:
+            network.load_state_dict({name: torch.from_numpy(array) for name, array in self.arrays.items()})
+        else:
+            network.take_over(self.arrays)
+
+
+def find_start(args, setup):
+    """The `Start` that `args.start` names: the newest state of a run, or an agent.
+
+    Raises:
+        ValueError: it is neither, or of another game or shape.
+    """
+    if args.imitate:
+        refuse("start", args.start, f"'' where imitate={args.imitate!r} begins the run")
+    if os.path.isdir(args.start):
+        state = newest_state(pathlib.Path(args.start) / _states(Processes(0, 1)))
+        if state is None:
+            refuse("start", args.start, "a folder with a run's state")
+        arrays, facts = state
+        check_match(setup, facts["card"])
+        _check_shape(args, facts["settings"], (*SHAPE, "critic"))
+        return Start(by_head(arrays)["network"], True, {"training": facts["card"]["training"]})
+    agent = load(args.start, setup)
+    if not isinstance(agent, NetworkAgent):
+        refuse("start", args.start, "a run's folder or a trained network")
+    _check_shape(args, agent.card["network"], SHAPE)
+    return Start(agent.tensors, False, {key: agent.card[key] for key in ("sha256", "training")})
+
+
+def _check_shape(args, found, names):
+    usual, wanted = settings_of(type(args)()), settings_of(args)  # what is younger than what was found was as usual
+    for name in names:
+        value = found.get(name, usual[name])
+        if wanted[name] != value:
+            refuse(name, wanted[name], f"{value!r}, as start={args.start!r} has it")
+
+
 def can_be_asked(agent):
     """Whether `SelfPlay` can ask an agent: it plays by the observation, or is a compiled bot."""
     return not agent.needs_view or hasattr(agent, "choose_in")
@@ -252,6 +324,7 @@ class Training:
 
     def __init__(self, args, setup, folder, team):
         self.args, self.setup, self.folder, self.team = args, setup, folder, team
+        self.origin: dict | None = None  # how what it began with was trained
         self.rivals = {name: load(name, setup) for name in args.eval_against}
         inputs = inputs_of(setup.layout, network_of(args))
         self.league = League(setup, args.opponents, args.past_selves, args.activation, inputs)
@@ -270,8 +343,12 @@ class Training:
         self.steps, self.updates, self.seconds, self.curve = 0, 0, 0.0, []
 
     def start(self):
-        """Imitate, if that is wished, and deal the first games."""
+        """Take a trained network over or imitate, if that is wished, and deal the first games."""
         args, n = self.args, self.args.num_envs
+        if args.start:
+            begin = find_start(args, self.setup)
+            begin.give(self.network)
+            self.origin = begin.origin
         first = int(np.random.SeedSequence(args.seed).generate_state(1)[0]) % 2**30
         seed = first + self.team.rank * n  # training deals lie below 2**31
         if args.imitate:
@@ -461,6 +538,7 @@ class Training:
             play.memories.kept = arrays["memory"].copy()
         self.league.restore(part.get("league", {}), facts["next_key"], play.playing)
         play.env.restore(take_snapshot(self.setup, arrays["games"].view(self.setup.game.dtype)))
+        self.origin = facts["card"]["training"].get("begun_with")
         self.steps, self.updates = facts["steps"], facts["updates"]
         self.seconds, self.curve = facts["seconds"], facts["curve"]
         self.rng.bit_generator.state = facts["rng"]
@@ -475,6 +553,8 @@ class Training:
     def card(self):
         """What the network plays, its shape and how it was trained."""
         training = {"settings": settings_of(self.args), "steps": self.steps, "seconds": round(self.seconds, 1)}
+        if self.origin:
+            training["begun_with"] = self.origin
         return make_card(self.setup, network_of(self.args), training)
 
 
@@ -526,6 +606,8 @@ def run(args):
             if args.memory and args.minibatches > args.num_envs:
                 refuse("minibatches", args.minibatches, f"1..{args.num_envs}, of whole rows with a memory")
             inputs_of(setup.layout, network_of(args))  # refuses what the layout has not
+            if args.start and state is None:
+                find_start(args, setup)
             state = _agreed(state, folder, team)
             training = Training(args, setup, folder, team)
             if state is None:

@@ -322,6 +322,28 @@ def test_a_resumed_run_ends_as_one_that_was_never_stopped(tmp_path):
     assert all((found[name] == wanted[name]).all() for name in wanted)
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_run_can_begin_with_another(whole, tmp_path):
+    """With all of its network, the critic among it, or with the policy that it left."""
+    shape = {"critic": "apart", "memory": 3}
+    first = run(small(tmp_path / "first", **shape))
+    start = str(tmp_path / "first") if whole else first.checkpoint
+    more = training_of(tmp_path / "more", start=start, seed=1, learning_rate=1e-2, **shape)
+    fresh = {name: tensor.clone() for name, tensor in more.network.state_dict().items()}
+    more.start()
+    arrays, _ = newest_state(tmp_path / "first" / "state")
+    for name, tensor in more.network.state_dict().items():
+        taken = whole or name.startswith(("trunk", "policy", "gru"))
+        assert torch.equal(tensor, torch.from_numpy(arrays[f"network.{name}"]) if taken else fresh[name])
+    more.save()
+    (tmp_path / "first").rename(tmp_path / "gone")
+    result = run(small(tmp_path / "more", resume=True, start=start, seed=1, learning_rate=1e-2, **shape))
+    card = load_checkpoint(result.checkpoint)[1]
+    begun_with = card["training"]["begun_with"]
+    assert begun_with["training"]["steps"] == first.steps
+    assert ("sha256" in begun_with) == (not whole)
+
+
 def test_imitation_learns_a_bots_choices(tmp_path):
     training = training_of(
         tmp_path, env_id="flash10-tiny-v0", imitate="rule", imitate_steps=40_000, imitate_batch=16, imitate_rate=3e-3
@@ -442,6 +464,12 @@ def test_two_processes_go_on_together(tmp_path):
         ({"compare": {"row": 0}}, "compare.row=0 is not allowed"),
         ({"compare": {"nothing": 1}}, "compare=.*'nothing'"),
         ({"shaping_until": 0}, "shaping_until=0"),
+        ({"start": "nobody"}, "agent='nobody'"),
+        ({"start": "rule"}, "start='rule' is not allowed"),
+        ({"start": "."}, "start='.' is not allowed"),
+        ({"start": "flash10-2p"}, "checkpoint's game"),
+        ({"start": "flip_it-2p", "env_id": "flip_it-v0"}, r"hidden=\[8\].*128"),
+        ({"start": "flip_it-2p", "env_id": "flip_it-v0", "imitate": "rule"}, "start='flip_it-2p' is not allowed"),
     ],
 )
 def test_bad_settings_are_refused_before_training(changes, message, tmp_path):

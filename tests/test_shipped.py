@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from flinchenv.agents.checkpoint import load_checkpoint
+from flinchenv.agents.checkpoint import load_checkpoint, save_checkpoint
 from flinchenv.agents.load import load
 from flinchenv.agents.shipped import FOLDER, shipped_names
 from flinchenv.core.params import rules_hash
@@ -89,3 +89,18 @@ def test_shipping_measures_and_leaves_the_value_network_out(tmp_path):
     assert result.data["bytes"] == sum(path.stat().st_size for path in tmp_path.iterdir())
     with pytest.raises(ValueError, match="is not allowed"):
         ship.run(ship.Args(str(source), "../x", 4, str(tmp_path)))
+
+
+def test_a_card_tells_both_commands_of_an_agent_that_began_with_another_run(tmp_path):
+    tensors, card = load_checkpoint(pathlib.Path(FOLDER) / "flip_it-2p")
+    settings = card["training"]["settings"]
+    first = {"settings": settings | {"run": "here", "seed": 7}, "steps": 5, "seconds": 120}
+    second = {"settings": settings | {"start": "here/first"}, "steps": 6, "seconds": 60}
+    card["training"] = second | {"begun_with": {"sha256": "0" * 64, "training": first}}
+    save_checkpoint(tmp_path / "second", tensors, card)
+    ship.run(ship.Args(str(tmp_path / "second"), "mine-2p", 4, str(tmp_path)))
+    training = load_checkpoint(tmp_path / "mine-2p")[1]["training"]
+    assert "start=\"first\"'" in training["command"] and training["settings"]["start"] == "first"
+    begun_with = training["begun_with"]
+    assert "seed=7" in begun_with["command"] and "here" not in begun_with["command"]
+    assert (begun_with["steps"], begun_with["minutes"], begun_with["sha256"]) == (5, 2.0, "0" * 64)

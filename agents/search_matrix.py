@@ -184,6 +184,7 @@ def most_hands(rules):
 def at_hand_start(games):
     """Games of phased Flip It as they were before the guesses of the running hand, which nobody has seen."""
     games = games.copy()
+    games["steps"] -= games["phase"] == PLAYING
     games["phase"], games["guess"], games["current_player"] = GUESSING, NONE, 0
     return games
 

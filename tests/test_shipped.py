@@ -100,7 +100,7 @@ def test_a_card_tells_both_commands_of_an_agent_that_began_with_another_run(tmp_
     save_checkpoint(tmp_path / "second", tensors, card)
     ship.run(ship.Args(str(tmp_path / "second"), "mine-2p", 4, str(tmp_path)))
     training = load_checkpoint(tmp_path / "mine-2p")[1]["training"]
-    assert "start=\"first\"'" in training["command"] and training["settings"]["start"] == "first"
+    assert 'start="first"\'' in training["command"] and training["settings"]["start"] == "first"
     begun_with = training["begun_with"]
     assert "seed=7" in begun_with["command"] and "here" not in begun_with["command"]
     assert (begun_with["steps"], begun_with["minutes"], begun_with["sha256"]) == (5, 2.0, "0" * 64)

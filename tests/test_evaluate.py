@@ -79,7 +79,7 @@ def test_it_is_a_pair_of_the_tournament():
 
 def test_other_families_stand_on_the_ladder_when_asked_for():
     setup = make_setup("flip_it-v0")
-    assert rivals(setup, "rule:2", ("rule", "search")) == ["random", "rule:1", "search:200"]
+    assert rivals(setup, "rule:2", ("rule", "search")) == ["random", "rule:1", "search:5000"]
     assert rivals(setup, "search", ("search",)) == ["random"]
     for wrong in (("nobody",), ("held_out",), "rule"):
         with pytest.raises(ValueError, match="ladder="):

@@ -42,9 +42,8 @@ def _families(game, bots):
     }
 
 
-FAMILIES = {
-    game: _families(game, bots) for game, bots in RULE_BOTS.items()
-}  # game: {the word before the colon: Family}
+# {game: {the word before the colon: Family}}
+FAMILIES = {game: _families(game, bots) for game, bots in RULE_BOTS.items()}
 
 
 def load(name, env=None, any_rules=False):

@@ -336,6 +336,9 @@ def test_a_run_can_begin_with_another(whole, tmp_path):
         taken = whole or name.startswith(("trunk", "policy", "gru"))
         assert torch.equal(tensor, torch.from_numpy(arrays[f"network.{name}"]) if taken else fresh[name])
     more.save()
+    if whole:
+        with pytest.raises(RulesError, match="critic='own' is not allowed"):
+            run(small(tmp_path / "other", start=start, memory=3))
     (tmp_path / "first").rename(tmp_path / "gone")
     result = run(small(tmp_path / "more", resume=True, start=start, seed=1, learning_rate=1e-2, **shape))
     card = load_checkpoint(result.checkpoint)[1]

@@ -49,7 +49,7 @@ def make_card(setup, network, training):
     Args:
         setup: a `flinchenv.envs.setup.Setup`.
         network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer,
-            "bin_width", "compare": see `agents.inputs.inputs_of`, "memory": units of a GRU,
+            "bin_width", "compare", "relations": see `agents.inputs.inputs_of`, "memory": units of a GRU,
             "greedy": whether it takes the most probable action unless told otherwise}, or
             {"kind": "tuples", "shape": of the one tensor "tuples"}, or {"kind": "table", "shape": [I, K, A]}.
         training: anything JSON can hold: command, steps, seconds, seed.
@@ -76,6 +76,7 @@ def _perceptron(setup, network):
         "bins": network.get("bins", 0),
         "bin_width": network.get("bin_width", 0),
         "compare": dict(network.get("compare", {})),
+        "relations": network.get("relations", False),
         "memory": network.get("memory", 0),
         "greedy": network.get("greedy", False),
         "inputs": inputs_of(setup.layout, network).size,
@@ -249,8 +250,9 @@ def _check_card(file, card, types):
     counts = [network.get(name, 0) for name in ("bins", "bin_width", "memory")]
     if any(type(number) is not int or number < 0 for number in counts) or not _is_size(network.get("inputs", 1)):
         _damaged(file, f"network={network!r} has no whole numbers 'bins', 'bin_width', 'memory' and 'inputs'")
-    if type(network.get("greedy", False)) is not bool:
-        _damaged(file, f"network={network!r} has a 'greedy' that is neither true nor false")
+    for name in ("greedy", "relations"):
+        if type(network.get(name, False)) is not bool:
+            _damaged(file, f"network={network!r} has a {name!r} that is neither true nor false")
     compare = network.get("compare", {})
     sizes = dict(layout)
     if not isinstance(compare, dict) or not all(_is_size(n) and n <= sizes.get(name, 0) for name, n in compare.items()):

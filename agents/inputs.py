@@ -1,12 +1,15 @@
 """What a network is fed: the observation scaled to 0..1, and, if wished, its counts as thermometers.
 
 A plain first layer sees a count as one number and learns slowly what depends on its size; thermometers make it a
-piecewise linear function of each count from the start, and comparisons tell it which of two is larger.
+piecewise linear function of each count from the start, and comparisons tell it which of two is larger. What a game
+knows more about its cards are its relations.
 """
 
 import numpy as np
 
 from flinchenv.core.params import refuse
+
+from .flinch_inputs import Relations
 
 TENTHS = 10  # a difference is also told in steps up to this part of the range
 
@@ -20,13 +23,14 @@ class Inputs:
         bin_width: what such an entry stands for; 0 shares the whole range out among them.
         compared: entries that are compared with each other: of each two the later less the earlier, cut at 1 and, as a
             share of it, at a tenth of the range.
+        relations: makes further entries of observations, int8 (N, D) -> int8 (N, `relations.size`); None for none.
 
     Attributes:
         size: how many inputs there are.
         parts: what `scaled` takes beside the observation, arrays.
     """
 
-    def __init__(self, high, bins=0, bin_width=0, compared=()):
+    def __init__(self, high, bins=0, bin_width=0, compared=(), relations=None):
         high = np.asarray(high, np.float32)
         counts = np.flatnonzero(high > 1) if bins else np.zeros(0, np.int64)
         widths = np.full_like(high, bin_width) if bin_width else high / max(1, bins)
@@ -34,12 +38,15 @@ class Inputs:
         earlier, later = np.asarray(compared, np.int64)[np.array(np.triu_indices(len(compared), 1))]
         near = np.maximum(high[earlier], high[later]) / TENTHS
         self.parts = (high, counts, widths[counts, None], steps, earlier, later, near)
-        self.size = len(high) + bins * len(counts) + 2 * len(near)
+        self.relations = relations
+        self.size = len(high) + bins * len(counts) + 2 * len(near) + (relations.size if relations else 0)
 
     def __call__(self, observation):
         """(N, D) -> float32 (N, size)."""
         parts = scaled(np.asarray(observation, np.float32), *self.parts)
-        return np.concatenate([part.reshape(len(part), -1) for part in parts], 1)
+        if self.relations:
+            parts.append(self.relations(observation))
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], 1, dtype=np.float32)
 
 
 def scaled(observation, high, counts, widths, steps, earlier, later, near):
@@ -57,11 +64,11 @@ def inputs_of(layout, network):
     """The `Inputs` that a network makes of observations of a `Layout`.
 
     Args:
-        network: {"bins": b, "bin_width": w, "compare": {a field's name: how many of its first entries}}; what lacks is
-            0 or none.
+        network: {"bins": b, "bin_width": w, "compare": {a field's name: how many of its first entries}, "relations":
+            whether to add Flinch's}; what lacks is 0 or none.
 
     Raises:
-        RulesError: a field that the layout has not, or more entries than it has.
+        RulesError: a field that the layout has not, or more entries than it has; relations of another game.
     """
     sizes = {field.name: field.size for field in layout.fields}
     compared = []
@@ -69,4 +76,5 @@ def inputs_of(layout, network):
         if not 0 < count <= sizes.get(name, 0):
             refuse("compare", {name: count}, f"fields with at most so many entries: {sizes}")
         compared.extend(layout[name].entries[:count])
-    return Inputs(layout.high(), network.get("bins", 0), network.get("bin_width", 0), compared)
+    relations = Relations(layout) if network.get("relations") else None
+    return Inputs(layout.high(), network.get("bins", 0), network.get("bin_width", 0), compared, relations)

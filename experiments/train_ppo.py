@@ -72,6 +72,7 @@ class Args(TrainerArgs):
         "fields and whole numbers",
         "fields of the observation, and how many of their first entries are compared with each other",
     )
+    relations: bool = flag(False, "the network is also told how its cards stand to each other (Flinch)")
     memory: int = integer(0, 0, 1024, "units of a GRU that remembers what a seat has seen; 0 for none")
     greedy: bool = flag(False, "the agents that are measured and kept take the most probable action")
     critic: str = choice(
@@ -92,7 +93,7 @@ class Args(TrainerArgs):
     mirror: float = real(0.5, 0, 1, "the share of games in which the learner plays all seats")
 
 
-SHAPE = ("hidden", "activation", "bins", "bin_width", "compare", "memory")  # settings
+SHAPE = ("hidden", "activation", "bins", "bin_width", "compare", "relations", "memory")  # settings
 
 
 def network_of(args):
@@ -159,6 +160,8 @@ class Network(nn.Module):
 
     def _through(self, layers, inputs, x):
         parts = scaled(x.float(), *map(torch.from_numpy, inputs.parts))
+        if inputs.relations:
+            parts.append(torch.from_numpy(inputs.relations(x.numpy())).float())
         x = torch.cat([part.flatten(1) for part in parts], 1)
         for layer in layers:
             x = self.activation(layer(x))

@@ -355,6 +355,7 @@ def test_half_precision_is_half_as_large_and_comes_back_as_float32(saved):
     ("changes", "message"),
     [
         ({"greedy": 1}, "'greedy'"),
+        ({"relations": 1}, "'relations'"),
         ({"compare": ["points"]}, "'compare'"),
         ({"compare": {"points": 3}}, "'compare'"),
         ({"compare": {"nothing": 1}}, "'compare'"),

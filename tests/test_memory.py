@@ -403,7 +403,8 @@ def decisions(setup, count=40):
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_numpy_and_frozen_forward_are_the_networks(game, activation, tmp_path):
     compare = {"Flinch": {"hand": 4, "hand_cards": 2}, "Flash 10": {"row": 3, "held": 1}}.get(game, {"points": 2})
-    found = training_of(tmp_path, game, hidden=(16, 12), memory=7, activation=activation, bins=3, compare=compare)
+    shape = {"hidden": (16, 12), "memory": 7, "bins": 3, "compare": compare, "relations": game == "Flinch"}
+    found = training_of(tmp_path, game, activation=activation, **shape)
     tensors, card = load_checkpoint(found.export())
     assert card["network"]["memory"] == 7
     agent = NetworkAgent(found.setup, tensors, card)

@@ -9,9 +9,8 @@ import numpy as np
 
 from flinchenv.core.bits import count_bits, has
 from flinchenv.core.kernel import helper, kernel, routine
+from flinchenv.core.params import refuse
 from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
-
-from .flags import put_one, put_steps, sign
 
 FIELDS = ("ups", "hand", "reserve_top", "reserve_cards", "stock_top")
 STEPS = 6  # of a number of missing cards
@@ -25,13 +24,19 @@ class Relations:
     """The relations of observations of one layout.
 
     Args:
-        layout: a `Layout` with `FIELDS`.
+        layout: a `Layout` of Flinch.
 
     Attributes:
         size: how many there are.
+
+    Raises:
+        RulesError: a layout without ascending piles by rank.
     """
 
     def __init__(self, layout):
+        fields = [field.name for field in layout.fields]
+        if not set(FIELDS) <= set(fields):
+            refuse("relations", True, f"False where the observation lacks one of {FIELDS}")
         self._places = [layout[name].entries.reshape(layout[name].shape) for name in FIELDS]
         scratch = np.zeros((1, MOST), np.int8)
         self.size = fill_relations(np.zeros((1, layout.size), np.int8), *self._places, scratch)
@@ -67,7 +72,7 @@ def put_relations(row, ups, hand, top, cards, stock, out):
         for told in (way, way & held, way & own, way & tops, way & ~have):
             at = put_ranks(out, at, told)
         for told in (way, way & ~have, way & ~have & ~held & ~own):
-            at = put_steps(out, at, count_bits(told), STEPS)
+            at = put_steps(out, at, count_bits(told))
         out[at] = has(playable, target)
         at = put_places(row, top[p], out, at + 1, playable)
         nearer = 0
@@ -147,6 +152,22 @@ def put_ranks(out, at, ranks):
 
 
 @helper
+def put_steps(out, at, count):
+    """A thermometer."""
+    for k in range(STEPS):
+        out[at + k] = count > k
+    return at + STEPS
+
+
+@helper
+def put_gap(out, at, gap):
+    """One-hot; 0 and what is too wide is none."""
+    for k in range(GAPS):
+        out[at + k] = gap == k + 1
+    return at + GAPS
+
+
+@helper
 def put_places(row, top, out, at, ranks):
     """A flag a Reserve Pile: whether its card is among the ranks."""
     for j in range(MAX_RESERVES):
@@ -196,7 +217,7 @@ def put_discards(row, top, cards, out, at, held):
         above = 0
         for k in range(1, MAX_RANK + 1 - rank):
             above = k if not above and has(own, rank + k) else above
-        at = put_one(out, at, above if has(held, rank) else 0, GAPS)
+        at = put_gap(out, at, above if has(held, rank) else 0)
     at = put_ranks(out, at, 1 << least)
     at = put_ranks(out, at, 1 << most)
     for j in range(MAX_RESERVES):
@@ -207,11 +228,16 @@ def put_discards(row, top, cards, out, at, held):
         for k in range(1, MAX_RANK + 1):
             below = k if not below and k < rank and has(held, rank - k) else below
             above = k if not above and rank > 0 and has(held, rank + k) else above
-        at = put_one(out, at, below, GAPS)
-        at = put_one(out, at, above, GAPS)
+        at = put_gap(out, at, below)
+        at = put_gap(out, at, above)
         for i in range(j):
             other = rank_at(row, top[i])
             out[at] = sign(rank - other)
             out[at + 1] = sign(rank - other - DEEP * (row[cards[j]] - row[cards[i]]))
             at += 2
     return at
+
+
+@helper
+def sign(x):
+    return (x > 0) - (x < 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from flinchenv.core.params import refuse
 
-from . import flash10_inputs, flinch_inputs
+from .flinch_inputs import Relations
 
 TENTHS = 10  # a difference is also told in steps up to this part of the range
 
@@ -76,18 +76,5 @@ def inputs_of(layout, network):
         if not 0 < count <= sizes.get(name, 0):
             refuse("compare", {name: count}, f"fields with at most so many entries: {sizes}")
         compared.extend(layout[name].entries[:count])
-    relations = relations_of(layout) if network.get("relations") else None
+    relations = Relations(layout) if network.get("relations") else None
     return Inputs(layout.high(), network.get("bins", 0), network.get("bin_width", 0), compared, relations)
-
-
-def relations_of(layout):
-    """The `Relations` of a layout's game.
-
-    Raises:
-        RulesError: a game that has none.
-    """
-    names = {field.name for field in layout.fields}
-    for game in (flinch_inputs, flash10_inputs):
-        if names >= set(game.FIELDS):
-            return game.Relations(layout)
-    refuse("relations", True, "False where neither Flinch's ascending piles nor the rows of Flash 10 are seen")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from short_runs import SHORT_RUN
 
-from flinchenv.agents.flinch_inputs import DEEP, GAPS, STEPS, Relations
+from flinchenv.agents.flinch_inputs import DEEP, FIELDS, GAPS, STEPS, Relations
 from flinchenv.agents.inputs import inputs_of
 from flinchenv.agents.load import load
 from flinchenv.core.params import RulesError
@@ -18,10 +18,14 @@ from flinchenv.flinch.rules import MAX_RANK
 RANKS = range(1, MAX_RANK + 1)
 
 
+def places(layout):
+    """{field: where its entries lie, in the field's shape}."""
+    return {name: layout[name].entries.reshape(layout[name].shape) for name in FIELDS}
+
+
 def table(layout, row):
     """(piles by top, own hand {rank: cards}, tops [[rank, 0 for none]] and cards of each seat, Stockpile tops)."""
-    part = {name: row[layout[name].entries].reshape(layout[name].shape) for name in ("ups", "hand", "reserve_top")}
-    part |= {name: row[layout[name].entries].reshape(layout[name].shape) for name in ("reserve_cards", "stock_top")}
+    part = {name: row[entries] for name, entries in places(layout).items()}
     tops = [[int(pile.argmax()) for pile in seat] for seat in part["reserve_top"]]
     stock = [int(seat.argmax()) for seat in part["stock_top"]]
     return list(part["ups"]), dict(enumerate(part["hand"].tolist())), tops, part["reserve_cards"].tolist(), stock
@@ -145,9 +149,7 @@ def test_the_slow_account_tells_the_same(rules):
 
 def row_of(layout, piles=(), hand=(), own=(0,) * 5, cards=(0,) * 5, stock=(0, 0), others=(0,) * 5):
     """An observation: piles by top, the hand's ranks, the Reserve Piles' tops, the Stockpiles' tops."""
-    row = np.zeros(layout.size, np.int8)
-    part = {name: layout[name].entries.reshape(layout[name].shape) for name in ("ups", "hand", "reserve_top")}
-    part |= {name: layout[name].entries.reshape(layout[name].shape) for name in ("reserve_cards", "stock_top")}
+    row, part = np.zeros(layout.size, np.int8), places(layout)
     for top in piles:
         row[part["ups"][top]] += 1
     for rank in hand:

@@ -12,6 +12,9 @@ from flinchenv.core.kernel import helper, kernel, routine
 from flinchenv.core.params import refuse
 from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
 
+from .flinch_route import ranks_below, way_from
+
+# Trained agents know these entries by their order: whoever changes one must train anew whoever was told of it.
 FIELDS = ("ups", "hand", "reserve_top", "reserve_cards", "stock_top")
 STEPS = 6  # of a number of missing cards
 GAPS = 8  # between a pile's card and the nearest one in the hand
@@ -122,10 +125,7 @@ def tops_of(row, places):
 @helper
 def way_to(playable, target):
     """The ranks to be played before `target` fits, by the nearest pile."""
-    nearest = 0
-    for rank in range(1, target + 1):
-        nearest = rank if has(playable, rank) else nearest
-    return ((1 << target) - 1) & ~((1 << nearest) - 1) if target else 0
+    return way_from(playable & ranks_below(target + 1), target)
 
 
 @routine

@@ -35,13 +35,19 @@ def last_rank(ranks):
 
 
 @helper
+def way_from(start, target):
+    """The ranks from the highest of the set `start` up to `target`, without it; empty if the set is."""
+    nearest = last_rank(start)
+    return ranks_below(target) & ~ranks_below(nearest) if nearest > 0 else np.int64(0)
+
+
+@helper
 def ascending_route(s, params, target):
     """The ranks from the nearest pile that ascends to `target`, without it; empty if it fits or nothing leads to it."""
     start = np.int64(s.playable_up) & ranks_below(target + 1)
     if params.center == EIGHTS:
         start &= ~ranks_below(params.middle)
-    nearest = last_rank(start)
-    return ranks_below(target) & ~ranks_below(nearest) if nearest > 0 else np.int64(0)
+    return way_from(start, target)
 
 
 @helper

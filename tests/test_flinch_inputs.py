@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from short_runs import SHORT_RUN
 
-from flinchenv.agents.flinch_inputs import DEEP, FIELDS, GAPS, STEPS, Relations
+from flinchenv.agents.flinch_inputs import FIELDS, Relations
 from flinchenv.agents.inputs import inputs_of
 from flinchenv.agents.load import load
 from flinchenv.core.params import RulesError
@@ -16,6 +16,7 @@ from flinchenv.experiments.train_ppo import Args, run
 from flinchenv.flinch.rules import MAX_RANK
 
 RANKS = range(1, MAX_RANK + 1)
+STEPS, GAPS, DEEP = 6, 8, 3  # as the package's agents were trained with, not as the code has them
 
 
 def places(layout):

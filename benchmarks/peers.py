@@ -107,7 +107,12 @@ class Worker:
         try:
             self.facts = self._answer()
         except RuntimeError as error:
-            self.facts = {"missing": str(error)}
+            self.facts = {"failed": str(error)}
+
+    @property
+    def works(self):
+        """Whether the peer can be measured."""
+        return "missing" not in self.facts and "failed" not in self.facts
 
     def _answer(self):
         line = self._process.stdout.readline()
@@ -177,15 +182,18 @@ def run(args, progress=None):
 
 
 def compare(args, setup, peer):
-    """One pair: both rates and their ratio, run by run; {"missing": why} where the peer is not installed."""
+    """One pair: both rates and their ratio, run by run.
+
+    {"missing": why} where the peer is not installed, {"failed": why} where its process ended too early.
+    """
     with Worker(args.python, peer) as worker:
-        if "missing" in worker.facts:
+        if not worker.works:
             return worker.facts
         sides = {"ours": our_measure(setup, peer), "theirs": worker.measure}
         try:
             rates = speed.alternate(sides, args.runs, args.seconds)
         except RuntimeError as error:
-            return {"missing": str(error)}
+            return {"failed": str(error)}
         ratio = speed.spread([a / b for a, b in zip(rates["ours"], rates["theirs"])])
         row = worker.facts | {side: speed.spread(values) for side, values in rates.items()} | {"ratio": ratio}
         row["decisions_a_game"] = worker.decisions / worker.games if worker.games else None
@@ -226,8 +234,9 @@ def page(data):
         name = f"{row['kind'].split('_')[0]} {row.get('version', '')}".strip()
         how = {"openspiel_rl": ", rl_environment", "openspiel_state": ", state loop"}.get(row["kind"], "")
         start = f"{name}{how}|{row['game']}|{row['batch']:,}"
-        if "missing" in row:
-            lines.append(f"{start}|-|-|-|-|-|not installed: {row['missing'].replace('|', ' ')}|-|-")
+        if "ratio" not in row:
+            why = f"not installed: {row['missing']}" if "missing" in row else f"failed: {row['failed']}"
+            lines.append(f"{start}|-|-|-|-|-|{why.replace('|', ' ')}|-|-")
             continue
         ratio, length = row["ratio"], row["decisions_a_game"]
         mine = f"`{row['api']}`" + (f", {row['num_envs']:,}" if row["api"] == "vector" else "")
@@ -251,16 +260,7 @@ def main():
     parser.add_argument("--out", type=Path, default=FILE, metavar="FILE.json", help="the JSON file")
     given = parser.parse_args()
     args = Args(given.python, runs=given.runs, seconds=given.seconds, only=given.only, pin=not given.no_pin)
-    try:
-        result = run(args, lambda done, of: print(f"{done}/{of}", flush=True))
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(result.data, indent=1) + "\n")
-    given.out.with_suffix(".md").write_text(result.text)
-    print(result.text)
-    return 0
+    return speed.publish(lambda: run(args, lambda done, of: print(f"{done}/{of}", flush=True)), given.out)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ curve and its saved states.
 
 import argparse
 import dataclasses
-import json
 import statistics
 import sys
 import tempfile
@@ -263,16 +262,7 @@ def main():
     parser.add_argument("--out", type=Path, default=FILE, metavar="FILE.json", help="the JSON file")
     given = parser.parse_args()
     args = Args(tuple(given.trainer or TRAINERS), tuple(given.set), given.updates)
-    try:
-        result = run(args, lambda done, of: print(f"{done}/{of}", flush=True))
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(result.data, indent=1) + "\n")
-    given.out.with_suffix(".md").write_text(result.text)
-    print(result.text)
-    return 0
+    return speed.publish(lambda: run(args, lambda done, of: print(f"{done}/{of}", flush=True)), given.out)
 
 
 if __name__ == "__main__":

@@ -370,6 +370,28 @@ def gym_vector_rate(setup, num_envs):
     return measure
 
 
+def publish(measure, out):
+    """The end of a benchmark's command line: measure, print the page, write it and its JSON file.
+
+    Args:
+        measure: measure() -> a result with `data` and `text`.
+        out: the path of the JSON file; the page stands beside it.
+
+    Returns:
+        The exit code, 2 for refused settings.
+    """
+    try:
+        result = measure()
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(result.data, indent=1) + "\n")
+    out.with_suffix(".md").write_text(result.text)
+    print(result.text)
+    return 0
+
+
 def run_child(program, *words, **environment):
     """What an interpreter of its own prints.
 

@@ -274,8 +274,10 @@ def test_a_peer_is_measured_in_turn_and_a_missing_one_is_told(stub_peer):
 
 def test_a_peer_that_dies_is_told(stub_peer):
     stub_peer(True)
-    (row,) = run_peers(only="rlcard").data["rows"]
-    assert row["missing"] == "the worker ended with code 3"
+    result = run_peers(only="rlcard")
+    (row,) = result.data["rows"]
+    assert row["failed"] == "the worker ended with code 3" and "missing" not in row
+    assert "failed: the worker ended with code 3" in result.text and "not installed" not in result.text
 
 
 def test_train_speed_takes_inner_parts_off_outer_ones(monkeypatch):

@@ -66,13 +66,18 @@ def load(name, env=None, any_rules=False):
     if name == "random":
         return UniformAgent()
     word, _, number = name.partition(":")
-    if any(word in families for families in FAMILIES.values()):
+    if _is_family(word):
         return _load_family(name, word, number, setup)
     if _is_path(name):
         return _load_network(name, setup, any_rules)
     if (stem := shipped_stem(name)) is not None:
         return _load_network(stem, setup, any_rules)
     refuse("agent", name, _allowed(setup))
+
+
+def is_name(agent):
+    """Whether what `load` takes is an agent's own name, whatever files there are."""
+    return agent == "random" or _is_family(str(agent).partition(":")[0]) or agent in shipped_names()
 
 
 def load_opponents(opponents, setup):
@@ -120,6 +125,10 @@ def _setup_of(env):
     if not isinstance(setup, Setup):
         refuse("env", env, "None, an id, a Setup or an env of flinchenv")
     return setup
+
+
+def _is_family(word):
+    return any(word in families for families in FAMILIES.values())
 
 
 def _load_family(name, word, number, setup):

@@ -185,6 +185,13 @@ def test_it_enters_tournaments(saved):
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["random", "rule", "rule:2"])
+def test_a_folder_that_is_called_like_an_agent_does_not_hide_it(name, tmp_path, monkeypatch):
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert [row["name"] for row in run(Args(HAND.id, (name,))).data["agents"]] == [name]
+
+
 def test_the_command(folder, tmp_path, capsys):
     stem = str(tmp_path / "average")
     assert main(["exploitability", HAND.id, str(folder), "--save", stem, "--json"]) == 0

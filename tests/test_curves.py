@@ -55,8 +55,9 @@ def test_what_it_cannot_do_is_refused_before_it_trains(curves, config, seeds, wo
     assert not list(tmp_path.iterdir())
 
 
-def test_the_results_page_has_the_figures_of_the_file(curves):
+@pytest.mark.parametrize(("config", "page"), [("flip_it-ppo", "flip_it.md"), ("flash10-ppo", "flash10.md")])
+def test_the_results_page_has_the_figures_of_the_file(config, page, curves):
     results = FILE.parent.parent / "docs" / "results"
-    data = json.loads((results / "curves" / "flip_it-ppo.json").read_text())
+    data = json.loads((results / "curves" / f"{config}.json").read_text())
     assert len(data["rows"]) >= 3
-    assert curves.table(data) in (results / "flip_it.md").read_text()
+    assert curves.table(data) in (results / page).read_text()

@@ -255,6 +255,7 @@ def train(training, a_update, leads=True, agreed=bool):
         draw(training)
         words = [f"{name} {row['win_rate']:.2f}" for name, row in against.items()]
         progress.update(min(training.steps, progress.total), "wins against " + ", ".join(words), line=True)
+        training.seconds = time.monotonic() - began
 
     with contextlib.ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
@@ -277,7 +278,6 @@ def train(training, a_update, leads=True, agreed=bool):
             stopped = agreed(interrupt.asked)
         if not stopped and (not training.curve or training.curve[-1]["step"] < training.steps):
             point()
-        training.seconds = time.monotonic() - began
         training.save()
         result = None
         if leads:

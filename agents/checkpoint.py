@@ -50,7 +50,8 @@ def make_card(setup, network, training):
         setup: a `flinchenv.envs.setup.Setup`.
         network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer,
             "bin_width", "compare", "relations": see `agents.inputs.inputs_of`, "memory": units of a GRU,
-            "greedy": whether it takes the most probable action unless told otherwise}, or
+            "gate": [] or the group of actions [first, last] of `gate.gated`, "greedy": whether it takes the most
+            probable action unless told otherwise}, or
             {"kind": "tuples", "shape": of the one tensor "tuples"}, or {"kind": "table", "shape": [I, K, A]}.
         training: anything JSON can hold: command, steps, seconds, seed.
     """
@@ -78,6 +79,7 @@ def _perceptron(setup, network):
         "compare": dict(network.get("compare", {})),
         "relations": network.get("relations", False),
         "memory": network.get("memory", 0),
+        "gate": list(network.get("gate", ())),
         "greedy": network.get("greedy", False),
         "inputs": inputs_of(setup.layout, network).size,
     }
@@ -177,8 +179,9 @@ def check_tensors(where, tensors, card):
         gates = [(3 * memory, size) for size in (sizes[-2], memory)]
         _check_shapes(where, layers_of(where, tensors, "memory"), "memory", gates)
     if any(name.startswith("value.") for name in tensors):
-        layers = layers_of(where, tensors, "value")
-        _check_chain(where, layers, "value", [inputs, *(len(bias) for _, bias in layers[:-1]), 1], memory)
+        _check_number(where, tensors, "value", inputs, memory)
+    if network.get("gate"):
+        _check_number(where, tensors, "gate", inputs, 0)
 
 
 def layers_of(where, tensors, head):
@@ -197,6 +200,12 @@ def layers_of(where, tensors, head):
             _damaged(where, f"{head}.{number} lacks a weight of two axes and a bias of one")
         layers.append(tuple(pair))
     return layers
+
+
+def _check_number(where, tensors, head, inputs, memory):
+    """Check layers of any sizes that put out one number."""
+    layers = layers_of(where, tensors, head)
+    _check_chain(where, layers, head, [inputs, *(len(bias) for _, bias in layers[:-1]), 1], memory)
 
 
 def _check_chain(where, layers, head, sizes, memory):
@@ -253,12 +262,21 @@ def _check_card(file, card, types):
     for name in ("greedy", "relations"):
         if type(network.get(name, False)) is not bool:
             _damaged(file, f"network={network!r} has a {name!r} that is neither true nor false")
+    gate = network.get("gate", [])
+    if not isinstance(gate, list) or (gate and not is_group(gate, card["num_actions"])):
+        _damaged(file, f"network={network!r} has a 'gate' that is no group of actions [first, last]")
     compare = network.get("compare", {})
     sizes = dict(layout)
     if not isinstance(compare, dict) or not all(_is_size(n) and n <= sizes.get(name, 0) for name, n in compare.items()):
         _damaged(file, f"network={network!r} has a 'compare' that names no fields, or more entries than they have")
     if network.get("activation") not in ACTIVATIONS:
         _damaged(file, f"network={network!r} has no 'activation' out of {', '.join(ACTIVATIONS)}")
+
+
+def is_group(gate, num_actions):
+    """Whether it is two ids of which the first begins a group of actions and the last ends it, itself not in it."""
+    whole = len(gate) == 2 and all(type(id_) is int for id_ in gate)
+    return whole and 0 <= gate[0] < gate[1] <= num_actions and gate[1] - gate[0] < num_actions
 
 
 def _is_size(value):

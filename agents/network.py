@@ -7,6 +7,7 @@ from flinchenv.envs.setup import make_setup
 
 from .agent import RememberingAgent
 from .checkpoint import check_tensors, layers_of, layout_of
+from .gate import gated
 from .inputs import inputs_of
 
 
@@ -14,12 +15,14 @@ class NetworkAgent(RememberingAgent):
     """A multilayer perceptron over the scaled observation whose outputs are the logits of the legal actions.
 
     With a memory its last layer is also fed the state of a GRU (Cho et al. 2014) over what the layer before puts out.
+    With a gate the logits are those of `gate.gated`.
 
     Args:
         setup: the game and rules to play; they must have the layout of the card.
         tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), ...}, the numbers ascending, and
-            perhaps "value.0.weight" and so on; with a memory also "memory.0", the GRU's layer from its input, and
-            "memory.1", that from its state, with the gates reset, update and new in this order.
+            perhaps "value.0.weight" and so on; with a gate "gate.0.weight" and so on; with a memory also "memory.0",
+            the GRU's layer from its input, and "memory.1", that from its state, with the gates reset, update and new
+            in this order.
         card: what `make_card` or `load_checkpoint` returned.
         name: how tables call it.
         greedy: always take the most probable action; None is as the card says.
@@ -39,6 +42,7 @@ class NetworkAgent(RememberingAgent):
         self.greedy = card["network"].get("greedy", False) if greedy is None else greedy
         self._policy = layers_of(name, tensors, "policy")
         self._value = layers_of(name, tensors, "value")
+        self._gate = layers_of(name, tensors, "gate")
         self.memory = card["network"].get("memory", 0)
         self._memory = layers_of(name, tensors, "memory")
         # Inputs are scaled as they were in training, whatever other rules allow as highest count.
@@ -47,14 +51,18 @@ class NetworkAgent(RememberingAgent):
     def recall(self, observation, action_mask, memory):
         """Softmax of the logits over the legal actions, exactly 1 where only one is legal, and the memory after it."""
         outputs, after = self._policy_outputs(observation, memory)
-        logits = np.where(np.asarray(action_mask) == 1, outputs, -np.inf)
+        action_mask = np.asarray(action_mask)
+        if self._gate:
+            gate = self._finite(self._head(self._gate, self._trunk(self._gate, observation)))
+            outputs = gated(outputs, gate, action_mask, self.card["network"]["gate"])
+        logits = np.where(action_mask == 1, outputs, -np.inf)
         if self.greedy:
             return np.eye(logits.shape[1])[logits.argmax(1)], after
         weights = np.exp(logits - logits.max(1, keepdims=True))
         return weights / weights.sum(1, keepdims=True), after
 
     def logits(self, observation, memory=None):
-        """The policy's outputs, float64 (N, A); `memory` as in `probs`.
+        """The policy's outputs, without a gate, float64 (N, A); `memory` as in `probs`.
 
         Raises:
             ValueError: an output that is not finite.
@@ -76,10 +84,12 @@ class NetworkAgent(RememberingAgent):
     def _policy_outputs(self, observation, memory):
         x = self._trunk(self._policy, observation)
         after = self._remember(x, memory)
-        outputs = self._head(self._policy, x, after).astype(float)
+        return self._finite(self._head(self._policy, x, after)), after
+
+    def _finite(self, outputs):
         if not np.isfinite(outputs).all():
             raise ValueError(f"{self.name}: the network's outputs are not finite")
-        return outputs, after
+        return outputs.astype(float)
 
     # One row a product, (N, 1, D): the sums of a row are then the same, bit for bit, in a batch of any size.
 
@@ -90,9 +100,10 @@ class NetworkAgent(RememberingAgent):
             x = np.tanh(x) if self.card["network"]["activation"] == "tanh" else np.maximum(x, 0)
         return x
 
-    def _head(self, layers, x, memory):
+    def _head(self, layers, x, memory=None):
         weight, bias = layers[-1]
-        return (np.concatenate([x, memory[:, None, :]], 2) @ weight.T + bias)[:, 0]
+        x = x if memory is None else np.concatenate([x, memory[:, None, :]], 2)
+        return (x @ weight.T + bias)[:, 0]
 
     def _remember(self, x, memory):
         """The GRU's next state, float32 (N, memory)."""

@@ -7,6 +7,7 @@ from torch.nn.functional import linear
 from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.agent import RememberingAgent
 from flinchenv.agents.checkpoint import layers_of
+from flinchenv.agents.gate import gated
 from flinchenv.agents.inputs import Inputs
 from flinchenv.agents.load import load
 
@@ -18,18 +19,19 @@ class PolicyAgent(RememberingAgent):
 
     Args:
         tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), "policy.1.weight": ...}, as a
-            `NetworkAgent` has them; with a memory also "memory.0" and "memory.1".
+            `NetworkAgent` has them; with a gate or a memory those too.
         activation: "tanh" | "relu".
         inputs: the `Inputs` that it is fed.
         name: how tables call it.
         greedy: always take the most probable action.
+        gate: the gate's group of actions, if there is one.
     """
 
-    def __init__(self, tensors, activation, inputs, name="policy", greedy=False):
-        self.tensors, self.name, self.greedy = tensors, name, greedy
-        self._layers, gates = (
+    def __init__(self, tensors, activation, inputs, name="policy", greedy=False, gate=()):
+        self.tensors, self.name, self.greedy, self._group = tensors, name, greedy, gate
+        self._layers, self._gate, gates = (
             [tuple(map(torch.from_numpy, layer)) for layer in layers_of(name, tensors, head)]
-            for head in ("policy", "memory")
+            for head in ("policy", "gate", "memory")
         )
         self._gates = [part for parts in zip(*gates) for part in parts]  # as `torch.gru_cell` takes them
         self.memory = self._gates[1].shape[1] if gates else 0
@@ -39,17 +41,24 @@ class PolicyAgent(RememberingAgent):
     @torch.no_grad()
     def recall(self, observation, action_mask, memory):
         """Softmax of the logits over the legal actions, or its peak, and the memory after it."""
-        x = torch.from_numpy(self._inputs(observation))
-        for weight, bias in self._layers[:-1]:
-            x = self._activation(linear(x, weight, bias))
+        told, mask = torch.from_numpy(self._inputs(observation)), torch.from_numpy(action_mask)
+        x = self._through(self._layers, told)
         if self.memory:
             memory = torch.gru_cell(x, torch.from_numpy(memory), *self._gates)
             x = torch.cat([x, memory], 1)
         logits = linear(x, *self._layers[-1]).double()
-        logits = logits.masked_fill(torch.from_numpy(action_mask) == 0, -torch.inf)
+        if self._gate:
+            gate = linear(self._through(self._gate, told), *self._gate[-1]).double()
+            logits = gated(logits, gate, mask, self._group, torch)
+        logits = logits.masked_fill(mask == 0, -torch.inf)
         if self.greedy:
             return np.eye(logits.shape[1])[logits.argmax(1).numpy()], np.asarray(memory)
         return torch.softmax(logits, 1).numpy(), np.asarray(memory)
+
+    def _through(self, layers, x):
+        for weight, bias in layers[:-1]:
+            x = self._activation(linear(x, weight, bias))
+        return x
 
 
 class League:
@@ -63,10 +72,11 @@ class League:
         past_selves: how many stay; the oldest one goes first, after its running episodes.
         activation: the networks' "tanh" | "relu".
         inputs: the `Inputs` that they are fed; None for the scaled observation.
+        gate: their gates' group of actions, if they have one.
     """
 
-    def __init__(self, setup, weights, past_selves, activation, inputs=None):
-        self.past_selves, self.activation = past_selves, activation
+    def __init__(self, setup, weights, past_selves, activation, inputs=None, gate=()):
+        self.past_selves, self.activation, self.gate = past_selves, activation, gate
         self.inputs = inputs or Inputs(setup.layout.high())
         self.pool = OpponentPool()
         names = [name for name in weights if name != SELF]
@@ -84,7 +94,8 @@ class League:
         self._share(playing)
 
     def _put(self, key, tensors):
-        self.pool.add(key, PolicyAgent(tensors, self.activation, self.inputs, f"self {key - self.first_self}"), 0)
+        name = f"self {key - self.first_self}"
+        self.pool.add(key, PolicyAgent(tensors, self.activation, self.inputs, name, gate=self.gate), 0)
 
     def _share(self, playing):
         """Give the newest past selves their weights and drop the older ones that nobody plays."""

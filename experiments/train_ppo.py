@@ -26,10 +26,12 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn.functional import cross_entropy, softplus
 from torch.nn.utils.rnn import PackedSequence
 
 from flinchenv.adapters.sb3 import OpponentPool
-from flinchenv.agents.checkpoint import make_card, save_checkpoint
+from flinchenv.agents.checkpoint import is_group, make_card, save_checkpoint
+from flinchenv.agents.gate import gated
 from flinchenv.agents.inputs import Inputs, inputs_of, scaled
 from flinchenv.agents.load import load
 from flinchenv.agents.network import NetworkAgent, check_match
@@ -37,6 +39,7 @@ from flinchenv.core.params import choice, flag, integer, refuse
 from flinchenv.envs.setup import take_snapshot
 
 from .curve import measure
+from .expert import Expert, Lesson
 from .league import League, PolicyAgent
 from .progress import Progress
 from .self_play import SelfPlay
@@ -54,6 +57,14 @@ from .training import (
 )
 
 NEVER = -1e9  # the logit of an illegal action: finite, and its probability is exactly 0
+MOST_ACTIONS = 10**6
+
+
+def check_gate(name, value, args):
+    """Ids of actions; how many the game has is not known yet."""
+    if not isinstance(value, (list, tuple)) or (value and not is_group(value, MOST_ACTIONS)):
+        refuse(name, value, "[] or two ids [first, last], the first one less")
+    return tuple(value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +85,12 @@ class Args(TrainerArgs):
     )
     relations: bool = flag(False, "the network is also told how its cards stand to each other (Flinch)")
     memory: int = integer(0, 0, 1024, "units of a GRU that remembers what a seat has seen; 0 for none")
+    gate: tuple = checked(
+        (),
+        check_gate,
+        "[] or [first, last]",
+        "layers of their own say whether to take one of the actions first..last-1, the policy which; [] for none",
+    )
     greedy: bool = flag(False, "the agents that are measured and kept take the most probable action")
     critic: str = choice(
         "own",
@@ -89,11 +106,14 @@ class Args(TrainerArgs):
     )
     bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
     imitate_rate: float = real(2e-3, 0, 1, "the learning rate of imitation; it falls linearly to zero", above=True)
+    imitate_playouts: int = integer(
+        0, 0, 1000, "playouts after the imitated choice, and after the best one in the gate's group, to teach the gate"
+    )
     imitate_batch: int = integer(512, 1, 10**6, "about how many imitated decisions a gradient step is made of")
     mirror: float = real(0.5, 0, 1, "the share of games in which the learner plays all seats")
 
 
-SHAPE = ("hidden", "activation", "bins", "bin_width", "compare", "relations", "memory")  # settings
+SHAPE = ("hidden", "activation", "bins", "bin_width", "compare", "relations", "memory", "gate")  # settings
 
 
 def network_of(args):
@@ -123,6 +143,8 @@ class Network(nn.Module):
         self.trunk = _linears(self.inputs.size, hidden)
         self.gru = _gru(hidden[-1], args.memory) if args.memory else None
         self.policy = _linear(hidden[-1] + args.memory, setup.num_actions, 0.01)
+        self.group = args.gate
+        self.gate = _linears(self.inputs.size, [*hidden, 1]) if args.gate else None
         if self.apart:
             high = np.append(setup.state_layout.high(), np.ones(setup.num_players))
             self.critic_inputs = Inputs(high, args.bins, args.bin_width) if self.central else self.inputs
@@ -136,18 +158,23 @@ class Network(nn.Module):
             observation: int8 (N, D). mask: int8 (N, A). view: int8 (N, S + P) for a central critic, else (N, 0).
             memory: float32 (S, M). sizes: None for one decision of each of S seats, so S is N, or those of a `Part`.
         """
-        x, memory = self._remember(self._through(self.trunk, self.inputs, observation), memory, sizes)
-        logits = self.policy(x).float().masked_fill(mask == 0, NEVER)
+        told = _told(self.inputs, observation)
+        x, memory = self._remember(self._through(self.trunk, told), memory, sizes)
+        logits = self.policy(x).float()
+        if self.gate:
+            gate = self.gate[-1](self._through(self.gate[:-1], told)).float()
+            logits = gated(logits, gate, mask, self.group, torch)
+        logits = logits.masked_fill(mask == 0, NEVER)
         return logits, self._value(self._criticise(observation, view) if self.apart else x), memory
 
     def value_of(self, observation, view, memory):
         """Values alone, float32 (N,)."""
         if self.apart:
             return self._value(self._criticise(observation, view))
-        return self._value(self._remember(self._through(self.trunk, self.inputs, observation), memory)[0])
+        return self._value(self._remember(self._through(self.trunk, _told(self.inputs, observation)), memory)[0])
 
     def _criticise(self, observation, view):
-        return self._through(self.critic, self.critic_inputs, view if self.central else observation)
+        return self._through(self.critic, _told(self.critic_inputs, view if self.central else observation))
 
     def _remember(self, x, memory, sizes=None):
         """What the heads are fed, (N, H + M), and what is remembered at last, (S, M)."""
@@ -158,11 +185,7 @@ class Network(nn.Module):
             states, last = self.gru(PackedSequence(x.float(), sizes), memory[None])
         return torch.cat([x.float(), states.data], 1), last[0]
 
-    def _through(self, layers, inputs, x):
-        parts = scaled(x.float(), *map(torch.from_numpy, inputs.parts))
-        if inputs.relations:
-            parts.append(torch.from_numpy(inputs.relations(x.numpy())).float())
-        x = torch.cat([part.flatten(1) for part in parts], 1)
+    def _through(self, layers, x):
         for layer in layers:
             x = self.activation(layer(x))
         return x
@@ -183,6 +206,7 @@ class Network(nn.Module):
 
     def _named(self):
         heads = {"policy": [*self.trunk, self.policy]} | ({} if self.apart else {"value": [*self.trunk, self.value]})
+        heads |= {"gate": self.gate} if self.gate else {}
         memory = {} if self.gru is None else gru_parameters(self.gru)
         return memory | {
             f"{head}.{i}.{part}": getattr(layer, part)
@@ -190,6 +214,14 @@ class Network(nn.Module):
             for i, layer in enumerate(layers)
             for part in ("weight", "bias")
         }
+
+
+def _told(inputs, x):
+    """What `Inputs` make of int8 (N, D), float32 (N, inputs.size)."""
+    parts = scaled(x.float(), *map(torch.from_numpy, inputs.parts))
+    if inputs.relations:
+        parts.append(torch.from_numpy(inputs.relations(x.numpy())).float())
+    return torch.cat([part.flatten(1) for part in parts], 1)
 
 
 def _linears(inputs, sizes):
@@ -330,7 +362,7 @@ class Training:
         self.origin: dict | None = None  # how what it began with was trained
         self.rivals = {name: load(name, setup) for name in args.eval_against}
         inputs = inputs_of(setup.layout, network_of(args))
-        self.league = League(setup, args.opponents, args.past_selves, args.activation, inputs)
+        self.league = League(setup, args.opponents, args.past_selves, args.activation, inputs, args.gate)
         for name, agent in zip(args.opponents, self.league.pool.agents.values()):
             if not can_be_asked(agent):
                 refuse("opponents", name, "agents that play by the observation alone, and the package's bots")
@@ -363,12 +395,16 @@ class Training:
         self.play.draw_opponents(np.arange(n))
 
     def _imitate(self, teacher, seed):
-        """Fit the policy to a teacher's choices (cross-entropy), the value to what they earned (squared error)."""
+        """Fit the policy to a teacher's choices (cross-entropy), the value to what they earned (squared error).
+
+        With playouts the gate learns what they say (`lesson_loss`), and the games go on by it.
+        """
         args, team = self.args, self.team
         summed = dataclasses.replace(args, gamma=1.0, gae_lambda=1.0)  # advantages become what was earned to the end
         play = SelfPlay(self.setup, summed, OpponentPool(), self.rng)
         play.env.reset(seed=seed)
         shown = Progress(args.imitate_steps, 0, args.progress and team.rank == 0)
+        expert = find_expert(args, self.setup, self.rng)
         done = 0
 
         def no_value(observation, view, memory):
@@ -377,20 +413,29 @@ class Training:
         def choose(observation, mask, view, memory):
             if args.memory:  # the learner watches
                 memory = self._act(observation, mask, view, memory)[3]
+            if expert:
+                lessons.append(expert.teach(play.env.snapshot().games, *play.asked, mask))
+                return lessons[-1].action, 0, 0, memory
             return play.ask(teacher, *play.asked, observation, mask), 0, 0, memory
 
         while done < args.imitate_steps:
             self._set_rate(args.imitate_rate * (1 - done / args.imitate_steps))
+            lessons = []
             play.play(choose, no_value)
+            lesson = Lesson(*(torch.from_numpy(np.concatenate(parts)) for parts in zip(*lessons))) if expert else None
             over = np.flip(np.maximum.accumulate(np.flip(play.ended, 0)), 0)  # whether the game's end is known
             known = torch.from_numpy(np.broadcast_to(over[:, :, None], play.chosen.shape)[play.chosen])
             batch = play.batch(play.chosen)
             sizes = team.gather(len(batch.action))
             # All processes make as many gradient steps, however many decisions each has.
             for part in play.sequences().parts(max(1, int(sizes.min()) // args.imitate_batch)):
-                log_prob, _, values = self._evaluate(batch.rows(part.rows), part)
+                logits, values = self._forward(batch.rows(part.rows), part)
                 error = ((values - batch.target[part.rows]) ** 2 * known[part.rows]).mean()
-                self._step(args.vf_coef * error - log_prob.mean())
+                if expert:
+                    loss = lesson_loss(logits, Lesson(*(each[part.rows] for each in lesson)), args.gate)
+                else:
+                    loss = cross_entropy(logits, batch.action[part.rows])
+                self._step(args.vf_coef * error + loss)
             done += round(sizes.sum().item())
             shown.update(min(done, args.imitate_steps))
         shown.close()
@@ -463,11 +508,15 @@ class Training:
 
     def _evaluate(self, batch, part):
         """Log-probabilities of the chosen actions, entropies and values of a `Part` and its decisions."""
-        with torch.autocast("cpu", torch.bfloat16, self.bf16):
-            logits, values, _ = self.network(batch.observation, batch.mask, batch.view, part.memory, part.sizes)
+        logits, values = self._forward(batch, part)
         log_probs = torch.log_softmax(logits, 1)
         entropy = -(torch.softmax(logits, 1) * log_probs).sum(1)  # exp() is slow at log-probabilities of -1e9
         return log_probs.gather(1, batch.action[:, None])[:, 0], entropy, values
+
+    def _forward(self, batch, part):
+        """Logits and values of a `Part` and its decisions."""
+        with torch.autocast("cpu", torch.bfloat16, self.bf16):
+            return self.network(batch.observation, batch.mask, batch.view, part.memory, part.sizes)[:2]
 
     def _step(self, loss):
         self.optimizer.zero_grad()
@@ -505,7 +554,9 @@ class Training:
     def add_point(self):
         """How the network does against each of `eval_against`: {name: what `curve.measure` returned}."""
         args = self.args
-        agent = PolicyAgent(self._policy_tensors(), args.activation, self.league.inputs, greedy=args.greedy)
+        agent = PolicyAgent(
+            self._policy_tensors(), args.activation, self.league.inputs, greedy=args.greedy, gate=args.gate
+        )
         return {name: measure(agent, rival, self.setup, args.eval_games) for name, rival in self.rivals.items()}
 
     def save(self):
@@ -567,6 +618,37 @@ def multiplies_bf16():
     return any(ask is not None and ask() for ask in asks)
 
 
+def find_expert(args, setup, rng):
+    """The `Expert` that is imitated, or None where no playouts are asked for.
+
+    Raises:
+        RulesError: there is no gate to teach, or the teacher or the game allows no playouts.
+    """
+    if not args.imitate_playouts:
+        return None
+    if not args.gate or not args.imitate:
+        refuse("imitate_playouts", args.imitate_playouts, "0 without a gate and a teacher")
+    return Expert(setup, args.imitate, args.imitate_playouts, args.gate, rng)
+
+
+def lesson_loss(logits, lesson, group):
+    """How far a policy is from a `Lesson`, a mean: on both sides of the gate, and in whether to go through.
+
+    The choices on either side count by cross-entropy, the gate by a logistic loss that weighs each decision by what it
+    is worth: squared errors of the worth itself are spent on decisions that are clear anyway.
+    """
+    inside = torch.zeros(logits.shape[1], dtype=torch.bool)
+    inside[slice(*group)] = True
+
+    def missed(side, action):
+        log_probs = torch.log_softmax(logits.masked_fill(~side, NEVER), 1)
+        return torch.where(side[action], -log_probs.gather(1, action[:, None])[:, 0], 0.0)
+
+    margin = logits[:, inside].amax(1) - logits[:, ~inside].amax(1)
+    gate = lesson.worth.abs() * softplus(-margin * lesson.worth.sign())
+    return (missed(~inside, lesson.outside) + missed(inside, lesson.inside) + gate).mean()
+
+
 def _states(team):
     """The folder of a process's states."""
     return "state" if team.rank == 0 else f"state-{team.rank}"
@@ -609,6 +691,9 @@ def run(args):
             if args.memory and args.minibatches > args.num_envs:
                 refuse("minibatches", args.minibatches, f"1..{args.num_envs}, of whole rows with a memory")
             inputs_of(setup.layout, network_of(args))  # refuses what the layout has not
+            if args.gate and not is_group(args.gate, setup.num_actions):
+                refuse("gate", args.gate, f"[] or some of {setup.id}'s {setup.num_actions} actions, not all")
+            find_expert(args, setup, None)
             if args.start and state is None:
                 find_start(args, setup)
             state = _agreed(state, folder, team)

@@ -1,0 +1,33 @@
+"""The gate of a policy: layers of their own say whether to take one of a group of actions, the policy which one.
+
+A policy of one logit an action must learn apart for every action of a group whether now is the time for it. The gate
+learns it once: whether to end the turn, whatever card is laid down.
+"""
+
+import numpy as np
+
+ILLEGAL = -1e9  # less than any logit, and finite
+
+
+def gated(logits, gate, action_mask, group, xp=np):
+    """Logits counted from the best legal one inside or outside the group, and inside the gate above it.
+
+    So the most probable action is the best one inside the group where the gate is above 0, else the best one outside.
+
+    Args:
+        logits: (N, A). gate: (N, 1). action_mask: (N, A), 0 or 1.
+        group: (first, last), the ids first..last-1.
+        xp: numpy or torch, whose arrays the three are.
+
+    Returns:
+        (N, A): of illegal actions anything.
+    """
+    first, last = group
+    inside = xp.zeros_like(logits[:1], dtype=bool)
+    inside[:, first:last] = True
+    legal = action_mask == 1
+
+    def best(side):
+        return xp.amax(xp.where(legal & side, logits, ILLEGAL), axis=1, keepdims=True)
+
+    return logits - xp.where(inside, best(inside) - gate, best(~inside))

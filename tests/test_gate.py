@@ -1,0 +1,248 @@
+"""Networks whose gate says whether to take one of a group of actions, and what playouts teach it."""
+
+import numpy as np
+import pytest
+import torch
+from short_runs import SHORT_RUN
+
+from flinchenv.agents.checkpoint import load_checkpoint, save_checkpoint
+from flinchenv.agents.gate import gated
+from flinchenv.agents.load import load
+from flinchenv.agents.search_playouts import Playouts
+from flinchenv.core.params import RulesError
+from flinchenv.envs.setup import make_setup
+from flinchenv.envs.vector import VectorGame
+from flinchenv.experiments.expert import TOLD, Expert, Lesson, card_worth
+from flinchenv.experiments.train_ppo import NEVER, Args, Processes, Training, lesson_loss, run
+from flinchenv.flinch.moves import DISCARD, END_TURN
+
+LAY_DOWN = (DISCARD, END_TURN)
+FLINCH = SHORT_RUN | {"env_id": "flinch-tiny-v0", "gate": LAY_DOWN}
+
+
+def softmax(logits, mask):
+    weights = np.where(mask == 1, np.exp(logits - np.where(mask == 1, logits, -np.inf).max(1, keepdims=True)), 0)
+    return weights / weights.sum(1, keepdims=True)
+
+
+# -- the gate ----------------------------------------------------------------------------------------------------------
+
+
+def drawn(n=500, actions=7):
+    rng = np.random.default_rng(1)
+    mask = (rng.random((n, actions)) < 0.5).astype(np.int8)
+    mask[np.arange(n), rng.integers(actions, size=n)] = 1
+    return rng.normal(0, 3, (n, actions)), rng.normal(0, 3, (n, 1)), mask
+
+
+def test_the_gate_decides_between_the_best_inside_and_the_best_outside():
+    logits, gate, mask = drawn()
+    through = np.where(mask == 1, gated(logits, gate, mask, (2, 5)), -np.inf)
+    for i in range(len(mask)):
+        inside = [a for a in (2, 3, 4) if mask[i, a]]
+        outside = [a for a in (0, 1, 5, 6) if mask[i, a]]
+        group = inside if not outside or (inside and gate[i, 0] > 0) else outside
+        assert through[i].argmax() == max(group, key=lambda a, i=i: logits[i, a])
+        if inside and outside:
+            assert through[i, inside].max() - through[i, outside].max() == pytest.approx(gate[i, 0])
+        for side in filter(None, (inside, outside)):  # among themselves they are as the policy has them
+            assert np.ptp(through[i, side] - logits[i, side]) < 1e-9
+
+
+def test_torch_and_numpy_go_through_the_same_gate():
+    logits, gate, mask = drawn()
+    found = gated(*map(torch.from_numpy, (logits, gate, mask)), (2, 5), torch)
+    assert (found.numpy() == gated(logits, gate, mask, (2, 5)))[mask == 1].all()
+
+
+def test_agents_play_through_the_gate_as_the_network_does(tmp_path):
+    """The agent in numpy, the frozen opponent in torch and the learner itself; the gate is no ornament."""
+    result = run(Args(**FLINCH | {"run": str(tmp_path), "learning_rate": 0.03, "memory": 3}))
+    agent = load(result.checkpoint)
+    assert agent.card["network"]["gate"] == list(LAY_DOWN)
+    training = Training(Args(**FLINCH | {"run": str(tmp_path), "memory": 3}), agent.setup, tmp_path, Processes(0, 1))
+    training.network.take_over(agent.tensors)
+    training.bf16 = False
+    frozen = training.league
+    frozen.add_self(agent.tensors, training.play.playing)
+    frozen = frozen.pool.agents[frozen.next_key - 1]
+    env = VectorGame(agent.setup, 64)
+    env.reset(seed=3)
+    rng, reached = np.random.default_rng(0), 0
+    for _ in range(60):
+        observation, mask = env.observation.reshape(64, -1), env.action_mask
+        memory = rng.random((64, 3), np.float32)
+        probs = agent.recall(observation, mask, memory)[0]
+        assert np.abs(probs - frozen.recall(observation, mask, memory)[0]).max() < 1e-5
+        with torch.no_grad():
+            asked = [torch.from_numpy(part) for part in (observation, mask, np.zeros((64, 0), np.int8), memory)]
+            logits = training.network(*asked)[0].numpy()
+        assert np.abs(probs - softmax(logits, mask)).max() < 1e-5
+        plain = softmax(agent.logits(observation, memory), mask)
+        reached += (np.abs(probs - plain).max(1) > 0.01).sum()
+        env.step((rng.random(mask.shape) * mask).argmax(1))
+    assert reached > 50
+
+
+@pytest.mark.parametrize("gate", [[21], [96, 21], [0, 139], [-1, 4], [21, 200], [21.0, 96], "all"])
+def test_cards_with_a_gate_that_is_none_are_refused(gate, tmp_path):
+    result = run(Args(**FLINCH | {"run": str(tmp_path)}))
+    tensors, card = load_checkpoint(result.checkpoint)
+    card["network"]["gate"] = gate
+    with pytest.raises(ValueError, match="'gate'"):
+        save_checkpoint(tmp_path / "other", tensors, card)
+
+
+def test_a_card_with_a_gate_needs_its_layers(tmp_path):
+    result = run(Args(**FLINCH | {"run": str(tmp_path)}))
+    tensors, card = load_checkpoint(result.checkpoint)
+    del tensors["gate.1.weight"], tensors["gate.1.bias"]
+    with pytest.raises(ValueError, match="gate has the shapes"):
+        save_checkpoint(tmp_path / "other", tensors, card)
+    card["network"]["gate"] = []
+    save_checkpoint(tmp_path / "other", tensors, card)
+
+
+# -- what playouts teach -----------------------------------------------------------------------------------------------
+
+
+def asked_games(setup, rounds, seed=5, n=64):
+    """Games of rule:4 in which a seat has two or more legal ids: (the env, GAME records, rows, seats, masks)."""
+    env, bot = VectorGame(setup, n), load("rule:4", setup)
+    env.reset(seed=seed)
+    for _ in range(rounds):
+        rows, seats = np.arange(n), env.current_player.astype(np.int64)
+        env.step(bot.choose_in(env.snapshot().games, rows, seats, env.action_mask))
+    rows = np.flatnonzero(env.action_mask.sum(1) > 1)
+    return env, env.snapshot().games, rows, env.current_player.astype(np.int64)[rows], env.action_mask[rows]
+
+
+def expert_of(setup, playouts, seed=0):
+    return Expert(setup, "rule:4", playouts, LAY_DOWN, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("players", [2, 3])
+def test_a_lesson_says_what_the_teacher_would_do_on_both_sides(players):
+    setup = make_setup("flinch-v0", None, {"num_players": players})
+    for rounds in (40, 60):
+        _, games, rows, seats, mask = asked_games(setup, rounds)
+        before = games.copy()
+        lesson = expert_of(setup, 4).teach(games, rows, seats, mask)
+        assert (games == before).all()
+        choice = load("rule:4", setup).choose_in(games, rows, seats, mask)
+        within = (choice >= DISCARD) & (choice < END_TURN)
+        can_lay = mask[:, DISCARD:END_TURN].any(1)
+        can_play = mask[:, :DISCARD].any(1)
+        checked = can_lay & can_play & ~within
+        assert checked.sum() > 5
+        assert (lesson.outside == choice).all()
+        assert (lesson.inside == choice)[~checked].all()
+        assert mask[np.arange(len(rows)), lesson.inside].all()
+        assert ((lesson.inside >= DISCARD) & (lesson.inside < END_TURN))[checked].all()
+        assert (lesson.worth[can_lay & can_play & within] == TOLD).all()
+        assert (lesson.worth[~(can_lay & can_play)] == 0).all()
+        assert (lesson.action == np.where(lesson.worth > 0, lesson.inside, lesson.outside)).all()
+        assert len(np.unique(lesson.worth[checked])) > 3
+
+
+def test_the_worth_is_what_playouts_say():
+    """Against playouts made one by one here; of 400 each, so that the two agree in what is clear."""
+    setup = make_setup("flinch-v0")
+    _, games, rows, seats, mask = asked_games(setup, 50, n=24)
+    lesson = expert_of(setup, 400).teach(games, rows, seats, mask)
+    playouts = Playouts(setup, "rule:4", 20)
+    checked = np.flatnonzero(lesson.inside != lesson.outside)
+    assert len(checked) > 5
+    for i in checked:
+        means = []
+        for action in (lesson.inside[i], lesson.outside[i]):
+            copies = np.repeat(games[rows[i] : rows[i] + 1], 400)
+            for k in range(400):
+                one = copies[k : k + 1]
+                seeds = np.array([1000 * i + k])
+                setup.loops.determinize(
+                    one, setup.params, setup.seats, 0, 1, seats[i], seeds, np.zeros(setup.num_actions, np.int8)
+                )
+            values = playouts.play(copies, seats[i], np.full(400, action), playouts.counters(np.arange(400)))
+            means.append(values.mean())
+        own, other = -games["scores"][rows[i], seats[i]], -games["scores"][rows[i], 1 - seats[i]]
+        worth = (means[0] - means[1]) / card_worth(np.array([[own, other]]), np.array([[1, 0]]))[0]
+        assert lesson.worth[i] == pytest.approx(worth, abs=0.25)
+
+
+def test_a_lesson_depends_on_nothing_hidden():
+    """The same seed and what the seat may see give the same lesson, whatever the hidden cards are."""
+    setup = make_setup("flinch-v0")
+    _, games, rows, seats, mask = asked_games(setup, 45)
+    other = games.copy()
+    for row, seat in zip(rows, seats):
+        scratch = np.zeros(setup.num_actions, np.int8)
+        setup.loops.determinize(
+            other[row : row + 1], setup.params, setup.seats, 0, 1, seat, np.array([99 + row]), scratch
+        )
+    assert (other["hand"] != games["hand"]).any()
+    lessons = [expert_of(setup, 6).teach(copy, rows, seats, mask) for copy in (games, other)]
+    assert all((a == b).all() for a, b in zip(*lessons))
+
+
+def test_a_stockpile_card_is_worth_most_at_the_end():
+    def worth(own, *others):
+        return card_worth(np.array([[own, *others]]), np.eye(1 + len(others), dtype=np.int64)[:1])[0]
+
+    strength = [(1 + cards) ** -1.7 for cards in range(12)]
+    for own, other in ((1, 1), (5, 3), (10, 2)):
+        ahead = strength[own - 1] / (strength[own - 1] + strength[other])
+        behind = strength[own] / (strength[own] + strength[other - 1])
+        assert worth(own, other) == pytest.approx(2 * ahead - 2 * behind)
+    assert worth(1, 1) > worth(3, 3) > worth(9, 9) > worth(9, 1) > 0
+    assert worth(4, 4) > worth(4, 4, 4) > 0
+
+
+def test_the_loss_of_a_lesson_by_hand():
+    """Four actions, the last two inside; of the second row one side alone is legal."""
+    logits = torch.tensor([[1.0, 0.0, 2.0, 4.0], [0.5, 0.0, NEVER, NEVER]])
+    lesson = Lesson(None, torch.tensor([0, 1]), torch.tensor([2, 1]), torch.tensor([-0.5, 0.0]))
+    outside = np.log(1 + np.exp(-1.0)) + np.log(1 + np.exp(0.5))
+    inside = np.log(1 + np.exp(2.0))
+    gate = 0.5 * np.log(1 + np.exp(3.0))  # it would go through by 4 - 1 and ought not to
+    assert lesson_loss(logits, lesson, (2, 4)).item() == pytest.approx((outside + inside + gate) / 2, rel=1e-5)
+
+
+def test_the_gate_learns_what_playouts_say(tmp_path):
+    settings = {"imitate": "rule:4", "imitate_steps": 30_000, "imitate_playouts": 4, "imitate_batch": 64}
+    settings |= {"env_id": "flinch-tiny-v0", "relations": True, "num_envs": 64, "hidden": (32,), "greedy": True}
+    training = Training(
+        Args(**FLINCH | settings | {"run": str(tmp_path)}), make_setup("flinch-tiny-v0"), tmp_path, Processes(0, 1)
+    )
+    training.start()
+    agent = load(training.export(), training.setup)
+    env, games, rows, seats, mask = asked_games(training.setup, 12, n=512)
+    lesson = expert_of(training.setup, 100, seed=1).teach(games, rows, seats, mask)
+    observation = env.observation.reshape(512, -1)[rows]
+    chosen = agent.probs(observation, mask).argmax(1)
+    goes = (chosen >= DISCARD) & (chosen < END_TURN)
+    clear = (lesson.inside != lesson.outside) & (np.abs(lesson.worth) > 0.5)
+    assert clear.sum() > 30
+    assert (goes == (lesson.worth > 0))[clear].mean() > 0.8
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gate": [96, 21]}, r"gate=\[96, 21\] is not allowed"),
+        ({"gate": [0, 139]}, r"gate=\(0, 139\) is not allowed: .* 139 actions"),
+        ({"gate": 21}, "gate=21 is not allowed"),
+        ({"gate": [], "imitate_playouts": 4, "imitate": "rule:4"}, "imitate_playouts=4 is not allowed: 0 without"),
+        ({"imitate_playouts": 4}, "imitate_playouts=4 is not allowed: 0 without"),
+        ({"imitate_playouts": 4, "imitate": "random"}, "imitate='random' is not allowed"),
+        ({"imitate_playouts": 4, "imitate": "rule:4", "rules": {"reward": "stock_margin"}}, "0 but for Flinch"),
+        ({"imitate_playouts": 4, "imitate": "rule", "env_id": "flash10-tiny-v0", "gate": [1, 3]}, "0 but for Flinch"),
+    ],
+)
+def test_bad_settings_are_refused_before_training(changes, message, tmp_path):
+    with pytest.raises(RulesError, match=message):
+        run(Args(**FLINCH | changes | {"run": str(tmp_path)}))
+    assert not list(tmp_path.iterdir())

@@ -50,8 +50,8 @@ def make_card(setup, network, training):
         setup: a `flinchenv.envs.setup.Setup`.
         network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer,
             "bin_width", "compare", "relations": see `agents.inputs.inputs_of`, "memory": units of a GRU,
-            "gate": [] or the group of actions [first, last] of `gate.gated`, "greedy": whether it takes the most
-            probable action unless told otherwise}, or
+            "gate": whether it has one, see `agents.gate`, "greedy": whether it takes the most probable action unless
+            told otherwise}, or
             {"kind": "tuples", "shape": of the one tensor "tuples"}, or {"kind": "table", "shape": [I, K, A]}.
         training: anything JSON can hold: command, steps, seconds, seed.
     """
@@ -79,7 +79,7 @@ def _perceptron(setup, network):
         "compare": dict(network.get("compare", {})),
         "relations": network.get("relations", False),
         "memory": network.get("memory", 0),
-        "gate": list(network.get("gate", ())),
+        "gate": network.get("gate", False),
         "greedy": network.get("greedy", False),
         "inputs": inputs_of(setup.layout, network).size,
     }
@@ -259,24 +259,15 @@ def _check_card(file, card, types):
     counts = [network.get(name, 0) for name in ("bins", "bin_width", "memory")]
     if any(type(number) is not int or number < 0 for number in counts) or not _is_size(network.get("inputs", 1)):
         _damaged(file, f"network={network!r} has no whole numbers 'bins', 'bin_width', 'memory' and 'inputs'")
-    for name in ("greedy", "relations"):
+    for name in ("greedy", "relations", "gate"):
         if type(network.get(name, False)) is not bool:
             _damaged(file, f"network={network!r} has a {name!r} that is neither true nor false")
-    gate = network.get("gate", [])
-    if not isinstance(gate, list) or (gate and not is_group(gate, card["num_actions"])):
-        _damaged(file, f"network={network!r} has a 'gate' that is no group of actions [first, last]")
     compare = network.get("compare", {})
     sizes = dict(layout)
     if not isinstance(compare, dict) or not all(_is_size(n) and n <= sizes.get(name, 0) for name, n in compare.items()):
         _damaged(file, f"network={network!r} has a 'compare' that names no fields, or more entries than they have")
     if network.get("activation") not in ACTIVATIONS:
         _damaged(file, f"network={network!r} has no 'activation' out of {', '.join(ACTIVATIONS)}")
-
-
-def is_group(gate, num_actions):
-    """Whether it is two ids of which the first begins a group of actions and the last ends it, itself not in it."""
-    whole = len(gate) == 2 and all(type(id_) is int for id_ in gate)
-    return whole and 0 <= gate[0] < gate[1] <= num_actions and gate[1] - gate[0] < num_actions
 
 
 def _is_size(value):

@@ -1,7 +1,8 @@
 """The gate of a policy: layers of their own say whether to take one of a group of actions, the policy which one.
 
 A policy of one logit an action must learn apart for every action of a group whether now is the time for it. The gate
-learns it once: whether to end the turn, whatever card is laid down.
+learns it once: whether to end the turn, whatever card is laid down. It is the worth of the table that is left by a
+lay-down now, less that of the table after a turn played out (`flinch_turn.TurnEnds`).
 """
 
 import numpy as np

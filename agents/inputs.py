@@ -5,12 +5,15 @@ piecewise linear function of each count from the start, and comparisons tell it 
 knows more about its cards are its relations.
 """
 
+import math
+
 import numpy as np
 
 from flinchenv.core.params import refuse
 
 from .flinch_inputs import Relations
 
+LISTS = ("reserve_ranks", "reserve_order", "stock_known")  # cards beneath others: not told beside the relations
 TENTHS = 10  # a difference is also told in steps up to this part of the range
 
 
@@ -24,14 +27,17 @@ class Inputs:
         compared: entries that are compared with each other: of each two the later less the earlier, cut at 1 and, as a
             share of it, at a tenth of the range.
         relations: makes further entries of observations, int8 (N, D) -> int8 (N, `relations.size`); None for none.
+        told: (K,) the entries that are fed to the network, the others only to the relations; None for all.
 
     Attributes:
         size: how many inputs there are.
         parts: what `scaled` takes beside the observation, arrays.
     """
 
-    def __init__(self, high, bins=0, bin_width=0, compared=(), relations=None):
-        high = np.asarray(high, np.float32)
+    def __init__(self, high, bins=0, bin_width=0, compared=(), relations=None, told=None):
+        self.told = np.arange(len(high)) if told is None else told
+        high = np.asarray(high, np.float32)[self.told]
+        compared = np.searchsorted(self.told, compared)
         counts = np.flatnonzero(high > 1) if bins else np.zeros(0, np.int64)
         widths = np.full_like(high, bin_width) if bin_width else high / max(1, bins)
         steps = np.arange(bins, dtype=np.float32)
@@ -43,10 +49,11 @@ class Inputs:
 
     def __call__(self, observation):
         """(N, D) -> float32 (N, size)."""
-        parts = scaled(np.asarray(observation, np.float32), *self.parts)
+        parts = scaled(np.asarray(observation, np.float32)[:, self.told], *self.parts)
         if self.relations:
             parts.append(self.relations(observation))
-        return np.concatenate([part.reshape(len(part), -1) for part in parts], 1, dtype=np.float32)
+        flat = [part.reshape(len(part), math.prod(part.shape[1:])) for part in parts]  # -1 fails without rows
+        return np.concatenate(flat, 1, dtype=np.float32)
 
 
 def scaled(observation, high, counts, widths, steps, earlier, later, near):
@@ -70,11 +77,13 @@ def inputs_of(layout, network):
     Raises:
         RulesError: a field that the layout has not, or more entries than it has; relations of another game.
     """
-    sizes = {field.name: field.size for field in layout.fields}
+    relations = Relations(layout) if network.get("relations") else None
+    fields = [field for field in layout.fields if not (relations and field.name in LISTS)]
+    sizes = {field.name: field.size for field in fields}
     compared = []
     for name, count in network.get("compare", {}).items():
         if not 0 < count <= sizes.get(name, 0):
             refuse("compare", {name: count}, f"fields with at most so many entries: {sizes}")
         compared.extend(layout[name].entries[:count])
-    relations = Relations(layout) if network.get("relations") else None
-    return Inputs(layout.high(), network.get("bins", 0), network.get("bin_width", 0), compared, relations)
+    told = np.sort(np.concatenate([layout[field.name].entries for field in fields]))
+    return Inputs(layout.high(), network.get("bins", 0), network.get("bin_width", 0), compared, relations, told)

@@ -7,6 +7,7 @@ from flinchenv.envs.setup import make_setup
 
 from .agent import RememberingAgent
 from .checkpoint import check_tensors, layers_of, layout_of
+from .flinch_turn import LAY_DOWN, TurnEnds
 from .gate import gated
 from .inputs import inputs_of
 
@@ -47,14 +48,14 @@ class NetworkAgent(RememberingAgent):
         self._memory = layers_of(name, tensors, "memory")
         # Inputs are scaled as they were in training, whatever other rules allow as highest count.
         self._inputs = inputs_of(make_setup(card["env"], card["rules"]).layout, card["network"])
+        self._ends = TurnEnds(setup) if self._gate else None
 
     def recall(self, observation, action_mask, memory):
         """Softmax of the logits over the legal actions, exactly 1 where only one is legal, and the memory after it."""
         outputs, after = self._policy_outputs(observation, memory)
         action_mask = np.asarray(action_mask)
         if self._gate:
-            gate = self._finite(self._head(self._gate, self._trunk(self._gate, observation)))
-            outputs = gated(outputs, gate, action_mask, self.card["network"]["gate"])
+            outputs = gated(outputs, self._through_gate(observation, action_mask), action_mask, LAY_DOWN)
         logits = np.where(action_mask == 1, outputs, -np.inf)
         if self.greedy:
             return np.eye(logits.shape[1])[logits.argmax(1)], after
@@ -85,6 +86,13 @@ class NetworkAgent(RememberingAgent):
         x = self._trunk(self._policy, observation)
         after = self._remember(x, memory)
         return self._finite(self._head(self._policy, x, after)), after
+
+    def _through_gate(self, observation, action_mask):
+        gate = np.zeros((len(action_mask), 1))
+        rows, *ends = self._ends(observation, action_mask)
+        kept, played = (self._finite(self._head(self._gate, self._trunk(self._gate, end))) for end in ends)
+        gate[rows] = kept - played
+        return gate
 
     def _finite(self, outputs):
         if not np.isfinite(outputs).all():

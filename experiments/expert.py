@@ -1,15 +1,15 @@
-"""A teacher whose choice between two groups of actions is checked by playouts: what a policy's gate learns from.
+"""A teacher of Flinch whose choice between a play and the end of the turn is checked by playouts.
 
-Expert iteration (Anthony et al. 2017) of that one choice. A decision in which the teacher takes an action outside the
-gate's group, and might take one inside, is played on by the teacher after both: in determinised games, each with the
-same cards and draws after the one action as after the other. Flinch: is a card to be played, though none is due, or to
-be kept by ending the turn?
+Expert iteration (Anthony et al. 2017) of that one choice. A decision in which a seat may play and may lay down is
+played on by the teacher after its best play and after its best lay-down: in determinised games, each with the same
+cards and draws after the one as after the other. It is what a policy's gate learns from.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from flinchenv.agents.flinch_turn import sides
 from flinchenv.agents.load import load
 from flinchenv.agents.search_playouts import STOCK_POWER, Playouts
 from flinchenv.core.params import refuse
@@ -18,7 +18,6 @@ from .ratings import sides_of
 
 HORIZON = 20  # rounds: what it finds holds in whole games, docs/results/flinch.md
 BLOCK = 8192  # games played on at a time
-TOLD = 1.0  # the worth of a choice that is not checked
 
 
 class Lesson(NamedTuple):
@@ -26,15 +25,14 @@ class Lesson(NamedTuple):
 
     Attributes:
         action: int64 (N,), the better action by the playouts.
-        outside, inside: int64 (N,), the teacher's choice outside and inside the group; its only choice in both, if it
-            was not checked.
-        worth: float32 (N,), how much more the one inside is worth, in Stockpile cards; +-`TOLD` where the teacher's
-            choice was not checked, 0 where all legal actions are on one side.
+        play, lay: int64 (N,), the teacher's choices among the plays and among the lay-downs; where there are not both,
+            its only choice, twice.
+        worth: float32 (N,), how much more the lay-down is worth, in Stockpile cards; 0 where there are not both.
     """
 
     action: np.ndarray
-    outside: np.ndarray
-    inside: np.ndarray
+    play: np.ndarray
+    lay: np.ndarray
     worth: np.ndarray
 
 
@@ -44,48 +42,50 @@ class Expert:
     Args:
         setup: the game and its rules.
         teacher: the bot's name.
-        playouts: how many each action of a checked decision is given; 0 checks none.
-        group: (first, last), the ids first..last-1.
+        playouts: how many each action of a checked decision is given.
         rng: a numpy Generator: of the determinised games.
 
     Raises:
         RulesError: another game, a reward other than "win", or a teacher that cannot play games on.
     """
 
-    def __init__(self, setup, teacher, playouts, group, rng):
+    def __init__(self, setup, teacher, playouts, rng):
         if setup.game.name != "flinch" or setup.rules.reward != "win":
             refuse("imitate_playouts", playouts, "0 but for Flinch with reward 'win'")
-        self.setup, self.size, self.group, self.rng = setup, playouts, group, rng
-        self.bot = load(teacher, setup)
+        self.setup, self.size, self.rng = setup, playouts, rng
+        self.bot, self.greedy = load(teacher, setup), load("rule", setup)
         if not hasattr(self.bot, "policy"):
             refuse("imitate", teacher, f"a rule bot of {setup.id} where playouts are asked for")
         self.playouts = Playouts(setup, teacher, HORIZON)
-        sides = sides_of(setup)
-        self.sides = np.zeros((setup.num_players, len(sides)), np.int64)
-        for side, seats in enumerate(sides):
-            self.sides[seats, side] = 1
+        teams = sides_of(setup)
+        self.teams = np.zeros((setup.num_players, len(teams)), np.int64)
+        for team, seats in enumerate(teams):
+            self.teams[seats, team] = 1
 
     def teach(self, games, rows, seats, mask):
         """The `Lesson` of what seats (N,) do in some rows (N,) of GAME records with int8 masks (N, A)."""
-        first, last = self.group
+        inside, outside = sides(mask)
         choice = self.bot.choose_in(games, rows, seats, mask)
-        held = mask.copy()
-        held[:, :first] = held[:, last:] = 0
-        within = (choice >= first) & (choice < last)
         lesson = Lesson(choice, choice.copy(), choice.copy(), np.zeros(len(rows), np.float32))
-        both = held.any(1) & ((mask != held).any(1))
-        lesson.worth[both] = np.where(within[both], TOLD, -TOLD)
-        asked = np.flatnonzero(both & ~within)
-        if len(asked) and self.size:
-            games, seats = games[rows[asked]], seats[asked]
-            lesson.inside[asked] = self.bot.choose_in(games, np.arange(len(asked)), seats, held[asked])
-            gain = self._gain(games, seats, choice[asked], lesson.inside[asked])
-            cards = -games["scores"][:, : self.setup.num_players]
-            lesson.worth[asked] = gain / card_worth(cards @ self.sides, self.sides[seats])
-        return lesson._replace(action=np.where(lesson.worth > 0, lesson.inside, lesson.outside))
+        both = np.flatnonzero(inside.any(1) & outside.any(1))
+        if len(both):
+            asked = rows[both], seats[both]
+            lesson.play[both] = play = self._choose(games, *asked, outside[both])
+            lesson.lay[both] = lay = self._choose(games, *asked, inside[both])
+            cards = -games["scores"][asked[0], : self.setup.num_players]
+            gain = self._gain(games[asked[0]], asked[1], play, lay)
+            lesson.worth[both] = gain / card_worth(cards @ self.teams, self.teams[asked[1]])
+        return lesson._replace(action=np.where(lesson.worth > 0, lesson.lay, lesson.play))
 
-    def _gain(self, games, seats, outside, inside):
-        """How much more the actions `inside` bring, (N,)."""
+    def _choose(self, games, rows, seats, mask):
+        """The teacher's choice, or a greedy one where it wants none of what the mask allows."""
+        actions = self.bot.choose_in(games, rows, seats, mask)
+        wrong = np.flatnonzero(mask[np.arange(len(rows)), actions] == 0)
+        actions[wrong] = self.greedy.choose_in(games, rows[wrong], seats[wrong], mask[wrong])
+        return actions
+
+    def _gain(self, games, seats, play, lay):
+        """How much more the actions `lay` bring, (N,)."""
         gain = np.zeros(len(games))
         for seat in range(self.setup.num_players):
             mine = np.flatnonzero(seats == seat)
@@ -93,7 +93,7 @@ class Expert:
                 copies = np.repeat(games[some], self.size)
                 self._redraw(copies, seat)
                 counters = np.repeat(self.playouts.counters(self._seeds(len(copies))), 2)
-                actions = np.repeat(np.stack([outside[some], inside[some]], 1), self.size, 0)
+                actions = np.repeat(np.stack([play[some], lay[some]], 1), self.size, 0)
                 values = self.playouts.play(np.repeat(copies, 2), seat, actions.ravel(), counters)
                 gain[some] = np.diff(values.reshape(len(some), self.size, 2)).mean((1, 2))
         return gain

@@ -7,6 +7,7 @@ from torch.nn.functional import linear
 from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.agent import RememberingAgent
 from flinchenv.agents.checkpoint import layers_of
+from flinchenv.agents.flinch_turn import LAY_DOWN
 from flinchenv.agents.gate import gated
 from flinchenv.agents.inputs import Inputs
 from flinchenv.agents.load import load
@@ -24,11 +25,11 @@ class PolicyAgent(RememberingAgent):
         inputs: the `Inputs` that it is fed.
         name: how tables call it.
         greedy: always take the most probable action.
-        gate: the gate's group of actions, if there is one.
+        ends: what a gate is told, `TurnEnds`.
     """
 
-    def __init__(self, tensors, activation, inputs, name="policy", greedy=False, gate=()):
-        self.tensors, self.name, self.greedy, self._group = tensors, name, greedy, gate
+    def __init__(self, tensors, activation, inputs, name="policy", greedy=False, ends=None):
+        self.tensors, self.name, self.greedy, self._ends = tensors, name, greedy, ends
         self._layers, self._gate, gates = (
             [tuple(map(torch.from_numpy, layer)) for layer in layers_of(name, tensors, head)]
             for head in ("policy", "gate", "memory")
@@ -41,21 +42,25 @@ class PolicyAgent(RememberingAgent):
     @torch.no_grad()
     def recall(self, observation, action_mask, memory):
         """Softmax of the logits over the legal actions, or its peak, and the memory after it."""
-        told, mask = torch.from_numpy(self._inputs(observation)), torch.from_numpy(action_mask)
-        x = self._through(self._layers, told)
+        mask = torch.from_numpy(action_mask)
+        x = self._through(self._layers, observation)
         if self.memory:
             memory = torch.gru_cell(x, torch.from_numpy(memory), *self._gates)
             x = torch.cat([x, memory], 1)
         logits = linear(x, *self._layers[-1]).double()
         if self._gate:
-            gate = linear(self._through(self._gate, told), *self._gate[-1]).double()
-            logits = gated(logits, gate, mask, self._group, torch)
+            gate = torch.zeros(len(x), 1, dtype=torch.float64)
+            rows, *ends = self._ends(observation, action_mask)
+            kept, played = (linear(self._through(self._gate, end), *self._gate[-1]).double() for end in ends)
+            gate[rows] = kept - played
+            logits = gated(logits, gate, mask, LAY_DOWN, torch)
         logits = logits.masked_fill(mask == 0, -torch.inf)
         if self.greedy:
             return np.eye(logits.shape[1])[logits.argmax(1).numpy()], np.asarray(memory)
         return torch.softmax(logits, 1).numpy(), np.asarray(memory)
 
-    def _through(self, layers, x):
+    def _through(self, layers, observation):
+        x = torch.from_numpy(self._inputs(observation))
         for weight, bias in layers[:-1]:
             x = self._activation(linear(x, weight, bias))
         return x
@@ -72,11 +77,11 @@ class League:
         past_selves: how many stay; the oldest one goes first, after its running episodes.
         activation: the networks' "tanh" | "relu".
         inputs: the `Inputs` that they are fed; None for the scaled observation.
-        gate: their gates' group of actions, if they have one.
+        ends: what their gates are told, `TurnEnds`; None without.
     """
 
-    def __init__(self, setup, weights, past_selves, activation, inputs=None, gate=()):
-        self.past_selves, self.activation, self.gate = past_selves, activation, gate
+    def __init__(self, setup, weights, past_selves, activation, inputs=None, ends=None):
+        self.past_selves, self.activation, self.ends = past_selves, activation, ends
         self.inputs = inputs or Inputs(setup.layout.high())
         self.pool = OpponentPool()
         names = [name for name in weights if name != SELF]
@@ -95,7 +100,7 @@ class League:
 
     def _put(self, key, tensors):
         name = f"self {key - self.first_self}"
-        self.pool.add(key, PolicyAgent(tensors, self.activation, self.inputs, name, gate=self.gate), 0)
+        self.pool.add(key, PolicyAgent(tensors, self.activation, self.inputs, name, ends=self.ends), 0)
 
     def _share(self, playing):
         """Give the newest past selves their weights and drop the older ones that nobody plays."""

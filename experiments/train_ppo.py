@@ -30,7 +30,8 @@ from torch.nn.functional import cross_entropy, softplus
 from torch.nn.utils.rnn import PackedSequence
 
 from flinchenv.adapters.sb3 import OpponentPool
-from flinchenv.agents.checkpoint import is_group, make_card, save_checkpoint
+from flinchenv.agents.checkpoint import make_card, save_checkpoint
+from flinchenv.agents.flinch_turn import LAY_DOWN, TurnEnds
 from flinchenv.agents.gate import gated
 from flinchenv.agents.inputs import Inputs, inputs_of, scaled
 from flinchenv.agents.load import load
@@ -57,14 +58,6 @@ from .training import (
 )
 
 NEVER = -1e9  # the logit of an illegal action: finite, and its probability is exactly 0
-MOST_ACTIONS = 10**6
-
-
-def check_gate(name, value, args):
-    """Ids of actions; how many the game has is not known yet."""
-    if not isinstance(value, (list, tuple)) or (value and not is_group(value, MOST_ACTIONS)):
-        refuse(name, value, "[] or two ids [first, last], the first one less")
-    return tuple(value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,12 +78,7 @@ class Args(TrainerArgs):
     )
     relations: bool = flag(False, "the network is also told how its cards stand to each other (Flinch)")
     memory: int = integer(0, 0, 1024, "units of a GRU that remembers what a seat has seen; 0 for none")
-    gate: tuple = checked(
-        (),
-        check_gate,
-        "[] or [first, last]",
-        "layers of their own say whether to take one of the actions first..last-1, the policy which; [] for none",
-    )
+    gate: bool = flag(False, "layers of their own say whether to end the turn, by the table that is left (Flinch)")
     greedy: bool = flag(False, "the agents that are measured and kept take the most probable action")
     critic: str = choice(
         "own",
@@ -107,7 +95,7 @@ class Args(TrainerArgs):
     bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
     imitate_rate: float = real(2e-3, 0, 1, "the learning rate of imitation; it falls linearly to zero", above=True)
     imitate_playouts: int = integer(
-        0, 0, 1000, "playouts after the imitated choice, and after the best one in the gate's group, to teach the gate"
+        0, 0, 1000, "playouts after the imitated play and after the imitated lay-down, to teach the gate (Flinch)"
     )
     imitate_batch: int = integer(512, 1, 10**6, "about how many imitated decisions a gradient step is made of")
     mirror: float = real(0.5, 0, 1, "the share of games in which the learner plays all seats")
@@ -143,8 +131,8 @@ class Network(nn.Module):
         self.trunk = _linears(self.inputs.size, hidden)
         self.gru = _gru(hidden[-1], args.memory) if args.memory else None
         self.policy = _linear(hidden[-1] + args.memory, setup.num_actions, 0.01)
-        self.group = args.gate
         self.gate = _linears(self.inputs.size, [*hidden, 1]) if args.gate else None
+        self.ends = TurnEnds(setup) if args.gate else None
         if self.apart:
             high = np.append(setup.state_layout.high(), np.ones(setup.num_players))
             self.critic_inputs = Inputs(high, args.bins, args.bin_width) if self.central else self.inputs
@@ -158,12 +146,10 @@ class Network(nn.Module):
             observation: int8 (N, D). mask: int8 (N, A). view: int8 (N, S + P) for a central critic, else (N, 0).
             memory: float32 (S, M). sizes: None for one decision of each of S seats, so S is N, or those of a `Part`.
         """
-        told = _told(self.inputs, observation)
-        x, memory = self._remember(self._through(self.trunk, told), memory, sizes)
+        x, memory = self._remember(self._through(self.trunk, _told(self.inputs, observation)), memory, sizes)
         logits = self.policy(x).float()
         if self.gate:
-            gate = self.gate[-1](self._through(self.gate[:-1], told)).float()
-            logits = gated(logits, gate, mask, self.group, torch)
+            logits = gated(logits, self._through_gate(observation, mask), mask, LAY_DOWN, torch)
         logits = logits.masked_fill(mask == 0, NEVER)
         return logits, self._value(self._criticise(observation, view) if self.apart else x), memory
 
@@ -172,6 +158,14 @@ class Network(nn.Module):
         if self.apart:
             return self._value(self._criticise(observation, view))
         return self._value(self._remember(self._through(self.trunk, _told(self.inputs, observation)), memory)[0])
+
+    def _through_gate(self, observation, mask):
+        rows, kept, played = self.ends(observation.numpy(), mask.numpy())
+        told = _told(self.inputs, torch.from_numpy(np.concatenate([kept, played])))
+        worth = self.gate[-1](self._through(self.gate[:-1], told)).float()
+        gate = torch.zeros(len(mask), 1)
+        gate[torch.from_numpy(rows)] = worth[: len(rows)] - worth[len(rows) :]
+        return gate
 
     def _criticise(self, observation, view):
         return self._through(self.critic, _told(self.critic_inputs, view if self.central else observation))
@@ -218,7 +212,7 @@ class Network(nn.Module):
 
 def _told(inputs, x):
     """What `Inputs` make of int8 (N, D), float32 (N, inputs.size)."""
-    parts = scaled(x.float(), *map(torch.from_numpy, inputs.parts))
+    parts = scaled(x[:, torch.from_numpy(inputs.told)].float(), *map(torch.from_numpy, inputs.parts))
     if inputs.relations:
         parts.append(torch.from_numpy(inputs.relations(x.numpy())).float())
     return torch.cat([part.flatten(1) for part in parts], 1)
@@ -361,13 +355,12 @@ class Training:
         self.args, self.setup, self.folder, self.team = args, setup, folder, team
         self.origin: dict | None = None  # how what it began with was trained
         self.rivals = {name: load(name, setup) for name in args.eval_against}
-        inputs = inputs_of(setup.layout, network_of(args))
-        self.league = League(setup, args.opponents, args.past_selves, args.activation, inputs, args.gate)
+        torch.manual_seed(args.seed)  # one network for all processes
+        self.network = network = Network(setup, args)
+        self.league = League(setup, args.opponents, args.past_selves, args.activation, network.inputs, network.ends)
         for name, agent in zip(args.opponents, self.league.pool.agents.values()):
             if not can_be_asked(agent):
                 refuse("opponents", name, "agents that play by the observation alone, and the package's bots")
-        torch.manual_seed(args.seed)  # one network for all processes
-        self.network = Network(setup, args)
         self.optimizer = torch.optim.Adam(self.network.parameters(), args.learning_rate, eps=1e-5, fused=True)
         torch.manual_seed(args.seed + 2**31 * team.rank)
         self.rng = np.random.default_rng([args.seed, team.rank])
@@ -432,7 +425,7 @@ class Training:
                 logits, values = self._forward(batch.rows(part.rows), part)
                 error = ((values - batch.target[part.rows]) ** 2 * known[part.rows]).mean()
                 if expert:
-                    loss = lesson_loss(logits, Lesson(*(each[part.rows] for each in lesson)), args.gate)
+                    loss = lesson_loss(logits, Lesson(*(each[part.rows] for each in lesson)))
                 else:
                     loss = cross_entropy(logits, batch.action[part.rows])
                 self._step(args.vf_coef * error + loss)
@@ -555,7 +548,7 @@ class Training:
         """How the network does against each of `eval_against`: {name: what `curve.measure` returned}."""
         args = self.args
         agent = PolicyAgent(
-            self._policy_tensors(), args.activation, self.league.inputs, greedy=args.greedy, gate=args.gate
+            self._policy_tensors(), args.activation, self.league.inputs, greedy=args.greedy, ends=self.network.ends
         )
         return {name: measure(agent, rival, self.setup, args.eval_games) for name, rival in self.rivals.items()}
 
@@ -628,17 +621,17 @@ def find_expert(args, setup, rng):
         return None
     if not args.gate or not args.imitate:
         refuse("imitate_playouts", args.imitate_playouts, "0 without a gate and a teacher")
-    return Expert(setup, args.imitate, args.imitate_playouts, args.gate, rng)
+    return Expert(setup, args.imitate, args.imitate_playouts, rng)
 
 
-def lesson_loss(logits, lesson, group):
+def lesson_loss(logits, lesson):
     """How far a policy is from a `Lesson`, a mean: on both sides of the gate, and in whether to go through.
 
     The choices on either side count by cross-entropy, the gate by a logistic loss that weighs each decision by what it
     is worth: squared errors of the worth itself are spent on decisions that are clear anyway.
     """
     inside = torch.zeros(logits.shape[1], dtype=torch.bool)
-    inside[slice(*group)] = True
+    inside[slice(*LAY_DOWN)] = True
 
     def missed(side, action):
         log_probs = torch.log_softmax(logits.masked_fill(~side, NEVER), 1)
@@ -646,7 +639,7 @@ def lesson_loss(logits, lesson, group):
 
     margin = logits[:, inside].amax(1) - logits[:, ~inside].amax(1)
     gate = lesson.worth.abs() * softplus(-margin * lesson.worth.sign())
-    return (missed(~inside, lesson.outside) + missed(inside, lesson.inside) + gate).mean()
+    return (missed(~inside, lesson.play) + missed(inside, lesson.lay) + gate).mean()
 
 
 def _states(team):
@@ -691,8 +684,8 @@ def run(args):
             if args.memory and args.minibatches > args.num_envs:
                 refuse("minibatches", args.minibatches, f"1..{args.num_envs}, of whole rows with a memory")
             inputs_of(setup.layout, network_of(args))  # refuses what the layout has not
-            if args.gate and not is_group(args.gate, setup.num_actions):
-                refuse("gate", args.gate, f"[] or some of {setup.id}'s {setup.num_actions} actions, not all")
+            if args.gate:
+                TurnEnds(setup)  # refuses what it cannot play out
             find_expert(args, setup, None)
             if args.start and state is None:
                 find_start(args, setup)

@@ -18,8 +18,11 @@ class NetworkAgent(RememberingAgent):
     With a memory its last layer is also fed the state of a GRU (Cho et al. 2014) over what the layer before puts out.
     With a gate the logits are those of `gate.gated`.
 
+    A network that was trained where observations show all that was ever public (Flinch's obs_reserve="full") plays
+    also where they show the table alone: it asks for views. Without these it knows no more than the table.
+
     Args:
-        setup: the game and rules to play; they must have the layout of the card.
+        setup: the game and rules to play; they must have the layout of the card, but for that.
         tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), ...}, the numbers ascending, and
             perhaps "value.0.weight" and so on; with a gate "gate.0.weight" and so on; with a memory also "memory.0",
             the GRU's layer from its input, and "memory.1", that from its state, with the gates reset, update and new
@@ -37,7 +40,9 @@ class NetworkAgent(RememberingAgent):
     """
 
     def __init__(self, setup, tensors, card, name="network", greedy=None, any_rules=False):
-        check_match(setup, card, any_rules)
+        self._told = told = told_setup(setup, card)
+        self.needs_view = told is not setup
+        check_match(told, card, any_rules)
         check_tensors(name, tensors, card)
         self.setup, self.tensors, self.card, self.name = setup, tensors, card, name
         self.greedy = card["network"].get("greedy", False) if greedy is None else greedy
@@ -48,7 +53,26 @@ class NetworkAgent(RememberingAgent):
         self._memory = layers_of(name, tensors, "memory")
         # Inputs are scaled as they were in training, whatever other rules allow as highest count.
         self._inputs = inputs_of(make_setup(card["env"], card["rules"]).layout, card["network"])
-        self._ends = TurnEnds(setup) if self._gate else None
+        self._ends = TurnEnds(told) if self._gate else None
+
+    def act(self, observation, action_mask, rng, view=None, memory=None):
+        """See `Agent.act`."""
+        return super().act(self._seen(observation, view), action_mask, rng, None, memory)
+
+    def probs(self, observation, action_mask, view=None, memory=None):
+        """See `Agent.probs`."""
+        return super().probs(self._seen(observation, view), action_mask, None, memory)
+
+    def _seen(self, observation, view):
+        """The observations that the network is fed, int8 (N, D)."""
+        if not self.needs_view:
+            return observation
+        if view is not None:
+            return np.stack([each.observe(self._told) for each in view])
+        seen = np.zeros((len(observation), self._told.layout.size), np.int8)
+        for field in self.setup.layout.fields:
+            seen[:, self._told.layout[field.name].entries] = observation[:, self.setup.layout[field.name].entries]
+        return seen
 
     def recall(self, observation, action_mask, memory):
         """Softmax of the logits over the legal actions, exactly 1 where only one is legal, and the memory after it."""
@@ -63,7 +87,9 @@ class NetworkAgent(RememberingAgent):
         return weights / weights.sum(1, keepdims=True), after
 
     def logits(self, observation, memory=None):
-        """The policy's outputs, without a gate, float64 (N, A); `memory` as in `probs`.
+        """The policy's outputs for observations of the card's layout, without a gate, float64 (N, A).
+
+        `memory` is as in `probs`.
 
         Raises:
             ValueError: an output that is not finite.
@@ -71,7 +97,9 @@ class NetworkAgent(RememberingAgent):
         return self._policy_outputs(observation, self.checked(memory, len(observation)))[0]
 
     def values(self, observation, memory=None):
-        """What the value head expects for the acting seat, float32 (N,); `memory` as in `probs`.
+        """What the value head expects for the acting seat, float32 (N,), by observations of the card's layout.
+
+        `memory` is as in `probs`.
 
         Raises:
             ValueError: the network has no value head.
@@ -127,6 +155,14 @@ class NetworkAgent(RememberingAgent):
 
 def _sigmoid(x):
     return (1 + np.tanh(x / 2)) / 2  # exp() of a large number would overflow
+
+
+def told_setup(setup, card):
+    """The setup whose observations a card's network is fed: this one, or the same with all shown that was public."""
+    option, rules = "obs_reserve", rules_to_json(setup.rules)
+    if card["game"] != setup.game.name or (rules.get(option), card["rules"].get(option)) != ("tops", "full"):
+        return setup
+    return make_setup(setup.id, rules | {option: "full"})
 
 
 def check_match(setup, card, any_rules=False):

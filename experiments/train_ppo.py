@@ -95,7 +95,7 @@ class Args(TrainerArgs):
     bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
     imitate_rate: float = real(2e-3, 0, 1, "the learning rate of imitation; it falls linearly to zero", above=True)
     imitate_playouts: int = integer(
-        0, 0, 1000, "playouts after the imitated play and after the imitated lay-down, to teach the gate (Flinch)"
+        8, 0, 1000, "playouts after the imitated play and after the lay-down, to teach a gate; 0: it imitates too"
     )
     imitate_batch: int = integer(512, 1, 10**6, "about how many imitated decisions a gradient step is made of")
     mirror: float = real(0.5, 0, 1, "the share of games in which the learner plays all seats")
@@ -329,7 +329,7 @@ def find_start(args, setup):
         _check_shape(args, facts["settings"], (*SHAPE, "critic"))
         return Start(by_head(arrays)["network"], True, {"training": facts["card"]["training"]})
     agent = load(args.start, setup)
-    if not isinstance(agent, NetworkAgent):
+    if not isinstance(agent, NetworkAgent) or agent.needs_view:
         refuse("start", args.start, "a run's folder or a trained network")
     _check_shape(args, agent.card["network"], SHAPE)
     return Start(agent.tensors, False, {key: agent.card[key] for key in ("sha256", "training")})
@@ -612,15 +612,13 @@ def multiplies_bf16():
 
 
 def find_expert(args, setup, rng):
-    """The `Expert` that is imitated, or None where no playouts are asked for.
+    """The `Expert` that is imitated, or None where there is no gate to teach, no teacher or no playout.
 
     Raises:
-        RulesError: there is no gate to teach, or the teacher or the game allows no playouts.
+        RulesError: the teacher or the rules allow no playouts.
     """
-    if not args.imitate_playouts:
+    if not (args.gate and args.imitate and args.imitate_playouts):
         return None
-    if not args.gate or not args.imitate:
-        refuse("imitate_playouts", args.imitate_playouts, "0 without a gate and a teacher")
     return Expert(setup, args.imitate, args.imitate_playouts, rng)
 
 

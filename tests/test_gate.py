@@ -5,11 +5,13 @@ import pytest
 import torch
 from short_runs import SHORT_RUN
 
+from flinchenv.agents.agent import sample
 from flinchenv.agents.checkpoint import load_checkpoint, save_checkpoint
 from flinchenv.agents.gate import gated
 from flinchenv.agents.load import load
 from flinchenv.agents.search_playouts import Playouts
 from flinchenv.core.params import RulesError
+from flinchenv.envs.seats import SeatView
 from flinchenv.envs.setup import make_setup
 from flinchenv.envs.vector import VectorGame
 from flinchenv.experiments.expert import Expert, Lesson, card_worth
@@ -81,6 +83,35 @@ def test_agents_play_through_the_gate_as_the_network_does(tmp_path):
         reached += (np.abs(probs - plain).max(1) > 0.01).sum()
         env.step((rng.random(mask.shape) * mask).argmax(1))
     assert reached > 50
+
+
+def test_an_agent_that_was_told_all_that_was_public_asks_for_it_where_the_table_is_shown(tmp_path):
+    shown = {"obs_reserve": "full"}
+    result = run(Args(**FLINCH | {"run": str(tmp_path / "run"), "relations": True, "rules": shown}))
+    full, tops = make_setup("flinch-tiny-v0", None, shown), make_setup("flinch-tiny-v0")
+    agent, asks = load(result.checkpoint, full), load(result.checkpoint, tops)
+    assert asks.needs_view and not agent.needs_view
+    env, rng, weaker = VectorGame(full, 8), np.random.default_rng(0), 0
+    env.reset(seed=3)
+    for _ in range(40):
+        games, seats, mask = env.snapshot().games, env.current_player.astype(np.int64), env.action_mask
+        views = [SeatView(tops, games[i : i + 1], int(seat)) for i, seat in enumerate(seats)]
+        seen = env.observation.reshape(8, -1)
+        table = np.zeros((8, tops.layout.size), np.int8)
+        for field in tops.layout.fields:
+            table[:, tops.layout[field.name].entries] = seen[:, full.layout[field.name].entries]
+        wanted = agent.probs(seen, mask)
+        assert (asks.probs(table, mask, views) == wanted).all()
+        assert (
+            asks.act(table, mask, np.random.default_rng(1), views) == sample(wanted, np.random.default_rng(1))
+        ).all()
+        alone = asks.probs(table, mask)  # without views it plays by what the table shows
+        assert np.abs(alone.sum(1) - 1).max() < 1e-9 and not alone[mask == 0].any()
+        weaker += (alone != wanted).any()
+        env.step((rng.random(mask.shape) * mask).argmax(1))
+    assert weaker
+    with pytest.raises(RulesError, match="start="):
+        run(Args(**FLINCH | {"start": result.checkpoint, "relations": True, "run": str(tmp_path / "more")}))
 
 
 def test_a_card_with_a_gate_needs_its_layers(tmp_path):
@@ -231,8 +262,6 @@ def test_the_gate_learns_what_playouts_say(tmp_path):
             {"env_id": "flinch-v0", "rules": {"partnership": True, "num_players": 4}},
             "gate=True is not allowed: False but for",
         ),
-        ({"gate": False, "imitate_playouts": 4, "imitate": "rule:4"}, "imitate_playouts=4 is not allowed: 0 without"),
-        ({"imitate_playouts": 4}, "imitate_playouts=4 is not allowed: 0 without"),
         ({"imitate_playouts": 4, "imitate": "random"}, "imitate='random' is not allowed"),
         ({"imitate_playouts": 4, "imitate": "rule:4", "rules": {"reward": "stock_margin"}}, "0 but for Flinch"),
     ],

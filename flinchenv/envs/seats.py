@@ -48,6 +48,13 @@ class SeatView:
         seeds = np.random.SeedSequence(check_seed(seed)).generate_state(n, np.uint64).astype(np.int64) & MAX_SEED
         return self._redraw(np.repeat(self._games, n), seeds)
 
+    def observe(self, setup):
+        """int8 (D,): what the seat would observe under a `Setup` that differs in what observations show alone."""
+        observation = np.zeros((1, setup.layout.size), np.int8)
+        seat, active = np.array([self.seat]), np.ones(1, bool)
+        setup.loops.observe_seats(self._games, setup.params, setup.seats, seat, active, observation)
+        return observation[0]
+
 
 def legal_choices(agent, chosen, mask):
     """An agent's choices as int64 (N,).

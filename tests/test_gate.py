@@ -56,10 +56,16 @@ def test_torch_and_numpy_go_through_the_same_gate():
     assert (found.numpy() == gated(logits, gate, mask, (2, 5)))[mask == 1].all()
 
 
-def test_agents_play_through_the_gate_as_the_network_does(tmp_path):
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The checkpoint of a short run."""
+    folder = tmp_path_factory.mktemp("gate")
+    return run(Args(**FLINCH | {"run": str(folder), "learning_rate": 0.03, "memory": 3})).checkpoint
+
+
+def test_agents_play_through_the_gate_as_the_network_does(trained, tmp_path):
     """The agent in numpy, the frozen opponent in torch and the learner itself; the gate is no ornament."""
-    result = run(Args(**FLINCH | {"run": str(tmp_path), "learning_rate": 0.03, "memory": 3}))
-    agent = load(result.checkpoint)
+    agent = load(trained)
     assert agent.card["network"]["gate"] is True
     training = Training(Args(**FLINCH | {"run": str(tmp_path), "memory": 3}), agent.setup, tmp_path, Processes(0, 1))
     training.network.take_over(agent.tensors)
@@ -83,6 +89,19 @@ def test_agents_play_through_the_gate_as_the_network_does(tmp_path):
         reached += (np.abs(probs - plain).max(1) > 0.01).sum()
         env.step((rng.random(mask.shape) * mask).argmax(1))
     assert reached > 50
+
+
+@pytest.mark.parametrize("bf16", ["off", "on"])
+def test_ppo_begins_at_a_ratio_of_one_and_moves_the_gate(bf16, tmp_path):
+    args = Args(**FLINCH | {"run": str(tmp_path), "bf16": bf16, "minibatches": 2, "anneal": False, "hidden": (64, 64)})
+    training = Training(args, make_setup(args.env_id), tmp_path, Processes(0, 1))
+    training.start()
+    for _ in range(3):
+        before = training.network.tensors()
+        assert training.update()["train/first_ratio_error"] < 1e-5
+        after = training.network.tensors()
+        still = [name for name in before if (after[name] == before[name]).all()]
+        assert set(still) <= {"gate.2.bias"}  # the worth of one table less that of another
 
 
 def test_an_agent_that_was_told_all_that_was_public_asks_for_it_where_the_table_is_shown(tmp_path):
@@ -114,9 +133,8 @@ def test_an_agent_that_was_told_all_that_was_public_asks_for_it_where_the_table_
         run(Args(**FLINCH | {"start": result.checkpoint, "relations": True, "run": str(tmp_path / "more")}))
 
 
-def test_a_card_with_a_gate_needs_its_layers(tmp_path):
-    result = run(Args(**FLINCH | {"run": str(tmp_path)}))
-    tensors, card = load_checkpoint(result.checkpoint)
+def test_a_card_with_a_gate_needs_its_layers(trained, tmp_path):
+    tensors, card = load_checkpoint(trained)
     del tensors["gate.1.weight"], tensors["gate.1.bias"]
     with pytest.raises(ValueError, match="gate has the shapes"):
         save_checkpoint(tmp_path / "other", tensors, card)

@@ -2,14 +2,15 @@
 
 What a network is told of the choice between a play and the end of the turn: what either leaves to the others, instead
 of the table as it lies before. The plan is level 4's, over the open cards. It ends where a card that nobody knows is
-turned up: the next of a Stockpile, or new cards for an empty hand. A Reserve Pile's next top counts as unknown.
+turned up: the next of a Stockpile, or new cards for an empty hand. What lies beneath a Reserve Pile's top is unknown
+where observations do not show all that was public.
 """
 
 import numpy as np
 
 from flinchenv.core.kernel import helper, kernel, routine
 from flinchenv.core.params import refuse
-from flinchenv.flinch.cards import EMPTY, RANKS
+from flinchenv.flinch.cards import EMPTY, NONE, RANKS
 from flinchenv.flinch.center import find_playable
 from flinchenv.flinch.moves import (
     DISCARD,
@@ -75,7 +76,8 @@ class TurnEnds:
             observation: int8 (N, D). action_mask: int8 (N, A).
 
         Returns:
-            (rows, kept, played): int64 (K,), int8 (K, D), int8 (K, D).
+            (rows, kept, played): int64 (K,), int8 (K, D), int8 (K, D). The fields of `FIELDS` are as they will be, but
+            for what others do before the next turn; all others are as they were.
         """
         inside, outside = sides(action_mask)
         rows = np.flatnonzero(inside.any(1) & outside.any(1))
@@ -115,7 +117,7 @@ def end_turns(
     for i in range(len(games)):
         s, mask, row = games[i], masks[i], rows[i]
         action = planned(s, params, seats, 0, mask)
-        while not DISCARD <= action < END_TURN and not make_play(s, params, action, row, pile_cards, order):
+        while NONE < action < DISCARD and not make_play(s, params, action, row, pile_cards, order):
             fill_action_mask(s, params, seats, 0, mask)
             action = search_policy(s, params, seats, 0, mask, NO_DRAW)
         if DISCARD <= action < END_TURN:

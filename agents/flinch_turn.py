@@ -11,7 +11,7 @@ import numpy as np
 from flinchenv.core.kernel import helper, kernel, routine
 from flinchenv.core.params import refuse
 from flinchenv.flinch.cards import EMPTY, NONE, RANKS
-from flinchenv.flinch.center import find_playable
+from flinchenv.flinch.center import find_playable, raise_pile
 from flinchenv.flinch.moves import (
     DISCARD,
     END_TURN,
@@ -151,14 +151,8 @@ def make_play(s, params, action, row, pile_cards, order):
         rank = np.int64(s.top[0, slot])
         s.pile_cards[0, slot] -= 1
         s.top[0, slot] = next_top(s, slot, row, pile_cards, order) if s.pile_cards[0, slot] else EMPTY
-    if rank > 1:
-        s.ups[rank - 1] -= 1
-        s.up_tops &= ~((s.ups[rank - 1] == 0) << (rank - 1))
-    if rank < params.num_ranks:
-        s.ups[rank] += 1
-        s.up_tops |= 1 << rank
-    else:
-        s.removed_piles += 1
+    raise_pile(s, params, rank)
+    s.removed_piles += rank == params.num_ranks
     find_playable(s, params)
     s.forced = 0
     return action == STOCK or s.hand_cards[0] == 0

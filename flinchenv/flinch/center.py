@@ -70,14 +70,21 @@ def play_to_center(s, params, rank, down, wild):
 
 
 @helper
-def play_up(s, params, rank, wild):
-    """A pile that ascends: a 1 starts it, the last rank completes it."""
+def raise_pile(s, params, rank):
+    """Note the new top of a pile that ascends."""
     if rank > 1:
         s.ups[rank - 1] -= 1
         s.up_tops &= ~((s.ups[rank - 1] == 0) << (rank - 1))
     if rank < params.num_ranks:
         s.ups[rank] += 1
         s.up_tops |= 1 << rank
+
+
+@helper
+def play_up(s, params, rank, wild):
+    """A pile that ascends: a 1 starts it, the last rank completes it."""
+    raise_pile(s, params, rank)
+    if rank < params.num_ranks:
         keep_pile(s, params, rank, 1, rank - 1, 1, rank, wild)
     else:
         take_away(s, params, rank, 1, rank - 1, 1, rank, wild)

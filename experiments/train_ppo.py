@@ -146,7 +146,7 @@ class Network(nn.Module):
             observation: int8 (N, D). mask: int8 (N, A). view: int8 (N, S + P) for a central critic, else (N, 0).
             memory: float32 (S, M). sizes: None for one decision of each of S seats, so S is N, or those of a `Part`.
         """
-        x, memory = self._remember(self._through(self.trunk, _told(self.inputs, observation)), memory, sizes)
+        x, memory = self._remember(self._through(self.trunk, self.inputs, observation), memory, sizes)
         logits = self.policy(x).float()
         if self.gate:
             logits = gated(logits, self._through_gate(observation, mask), mask, LAY_DOWN, torch)
@@ -157,18 +157,18 @@ class Network(nn.Module):
         """Values alone, float32 (N,)."""
         if self.apart:
             return self._value(self._criticise(observation, view))
-        return self._value(self._remember(self._through(self.trunk, _told(self.inputs, observation)), memory)[0])
+        return self._value(self._remember(self._through(self.trunk, self.inputs, observation), memory)[0])
 
     def _through_gate(self, observation, mask):
         rows, kept, played = self.ends(observation.numpy(), mask.numpy())
-        told = _told(self.inputs, torch.from_numpy(np.concatenate([kept, played])))
-        worth = self.gate[-1](self._through(self.gate[:-1], told)).float()
+        tables = torch.from_numpy(np.concatenate([kept, played]))
+        worth = self.gate[-1](self._through(self.gate[:-1], self.inputs, tables)).float()
         gate = torch.zeros(len(mask), 1)
         gate[torch.from_numpy(rows)] = worth[: len(rows)] - worth[len(rows) :]
         return gate
 
     def _criticise(self, observation, view):
-        return self._through(self.critic, _told(self.critic_inputs, view if self.central else observation))
+        return self._through(self.critic, self.critic_inputs, view if self.central else observation)
 
     def _remember(self, x, memory, sizes=None):
         """What the heads are fed, (N, H + M), and what is remembered at last, (S, M)."""
@@ -179,7 +179,11 @@ class Network(nn.Module):
             states, last = self.gru(PackedSequence(x.float(), sizes), memory[None])
         return torch.cat([x.float(), states.data], 1), last[0]
 
-    def _through(self, layers, x):
+    def _through(self, layers, inputs, x):
+        parts = scaled(x[:, torch.from_numpy(inputs.told)].float(), *map(torch.from_numpy, inputs.parts))
+        if inputs.relations:
+            parts.append(torch.from_numpy(inputs.relations(x.numpy())).float())
+        x = torch.cat([part.flatten(1) for part in parts], 1)
         for layer in layers:
             x = self.activation(layer(x))
         return x
@@ -208,14 +212,6 @@ class Network(nn.Module):
             for i, layer in enumerate(layers)
             for part in ("weight", "bias")
         }
-
-
-def _told(inputs, x):
-    """What `Inputs` make of int8 (N, D), float32 (N, inputs.size)."""
-    parts = scaled(x[:, torch.from_numpy(inputs.told)].float(), *map(torch.from_numpy, inputs.parts))
-    if inputs.relations:
-        parts.append(torch.from_numpy(inputs.relations(x.numpy())).float())
-    return torch.cat([part.flatten(1) for part in parts], 1)
 
 
 def _linears(inputs, sizes):

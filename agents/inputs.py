@@ -31,6 +31,7 @@ class Inputs:
 
     Attributes:
         size: how many inputs there are.
+        told: as given, all if none were.
         parts: what `scaled` takes beside the observation, arrays.
     """
 

@@ -48,7 +48,7 @@ class NetworkAgent(RememberingAgent):
         self.greedy = card["network"].get("greedy", False) if greedy is None else greedy
         self._policy = layers_of(name, tensors, "policy")
         self._value = layers_of(name, tensors, "value")
-        self._gate = layers_of(name, tensors, "gate")
+        self._gate = layers_of(name, tensors, "gate") if card["network"].get("gate") else []
         self.memory = card["network"].get("memory", 0)
         self._memory = layers_of(name, tensors, "memory")
         # Inputs are scaled as they were in training, whatever other rules allow as highest count.

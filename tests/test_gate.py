@@ -140,6 +140,10 @@ def test_a_card_with_a_gate_needs_its_layers(trained, tmp_path):
         save_checkpoint(tmp_path / "other", tensors, card)
     card["network"]["gate"] = False
     save_checkpoint(tmp_path / "other", tensors, card)
+    plain = load(tmp_path / "other")  # a layer of a gate that is none does nothing
+    observation, memory = np.ones((1, plain.setup.layout.size), np.int8), np.zeros((1, 3), np.float32)
+    mask = np.ones((1, plain.setup.num_actions), np.int8)
+    assert np.allclose(plain.recall(observation, mask, memory)[0], softmax(plain.logits(observation, memory), mask))
 
 
 # -- what playouts teach -----------------------------------------------------------------------------------------------
@@ -249,21 +253,22 @@ def test_the_loss_of_a_lesson_by_hand():
 
 
 def test_the_gate_learns_what_playouts_say(tmp_path):
-    settings = {"imitate": "rule:4", "imitate_steps": 30_000, "imitate_playouts": 4, "imitate_batch": 64}
-    settings |= {"env_id": "flinch-tiny-v0", "relations": True, "num_envs": 64, "hidden": (32,), "greedy": True}
+    """Where both are possible it earns most of what there is to earn; never to lay down earns 0."""
+    settings = {"env_id": "flinch-v0", "imitate": "rule:4", "imitate_steps": 30_000, "imitate_playouts": 4}
+    settings |= {"imitate_batch": 64, "relations": True, "num_envs": 64, "hidden": (32,), "greedy": True}
     training = Training(
-        Args(**FLINCH | settings | {"run": str(tmp_path)}), make_setup("flinch-tiny-v0"), tmp_path, Processes(0, 1)
+        Args(**FLINCH | settings | {"run": str(tmp_path)}), make_setup("flinch-v0"), tmp_path, Processes(0, 1)
     )
     training.start()
     agent = load(training.export(), training.setup)
-    env, games, rows, seats, mask = asked_games(training.setup, 12, n=512)
+    env, games, rows, seats, mask = asked_games(training.setup, 45, n=512)
     lesson = expert_of(training.setup, 100, seed=1).teach(games, rows, seats, mask)
-    observation = env.observation.reshape(512, -1)[rows]
-    chosen = agent.probs(observation, mask).argmax(1)
-    goes = (chosen >= DISCARD) & (chosen < END_TURN)
-    clear = (lesson.lay != lesson.play) & (np.abs(lesson.worth) > 0.5)
-    assert clear.sum() > 30
-    assert (goes == (lesson.worth > 0))[clear].mean() > 0.8
+    chosen = agent.probs(env.observation.reshape(512, -1)[rows], mask).argmax(1)
+    both = lesson.lay != lesson.play
+    worth, lays = lesson.worth[both], ((chosen >= DISCARD) & (chosen < END_TURN))[both]
+    assert (worth > 0).sum() > 50 and (worth < 0).sum() > 50
+    most = worth[worth > 0].sum()
+    assert worth[lays].sum() > most / 2 > worth.sum()
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ STOP_POINTS = 2
 EQUAL = 1e-9  # values closer than this are rounding apart
 SWING = 12.0  # what a Stop is worth beside its points for keeping another from it; shared among the others (tuned)
 HEIGHTS = 2 * MAX_NUMBERS + 1  # entries of `below`, see `count_unseen`
-WORTHS = MAX_ROW + 1  # slots, and the end of the row; `scratch` takes a name or a number, no sum
+MOST_ASKED = 2 * len(ENDS)
+WORTHS = (MAX_ROW + 1) * MOST_ASKED  # slots, and the end of the row; `scratch` takes a name or a number, no sum
 
 MOST_DRAWN = max(ENDS)  # of the numbers that fit a gap, on average
 CELLS = 4  # of the table, for each card drawn
@@ -99,28 +100,31 @@ def mirrored(params, height):
 
 
 @routine
-def row_worth(row, params, below, share, points, prize):
-    """What a row (L,) is worth at the end of the round.
+def row_worths(row, params, below, share, points, prize, worths):
+    """Write what a row (L,) is worth at K ends of the round into `worths`, float64 (K,), K up to `MOST_ASKED`.
 
     Args:
         below: see `count_unseen`.
-        share: how much of them this seat draws until then.
-        points: what a number in order counts for. prize: what the finished row counts for beside that.
+        share: (K,), how much of them this seat draws until then.
+        points: (K,), what a number in order counts for. prize: (K,), what the finished row counts for beside that.
     """
-    worth = scratch(WORTHS, np.float64)  # of slot i and all after it if its number stays; negative if it cannot
+    asked = len(share)
+    worth = scratch(WORTHS, np.float64)  # K for slot i and all after it if its number stays; negative if it cannot
     length, numbers = np.int64(params.row_len), np.int64(params.numbers)
     peak = length // 2 if params.row_shape == MOUNTAIN else length
-    worth[length] = prize
-    best = 0.0
+    for k in range(asked):
+        worth[asked * length + k] = prize[k]
     for i in range(length - 1, -2, -1):
         card = np.int64(row[i]) if i >= 0 else -1
         if card == THUNDER:
-            worth[i] = -1.0
+            worth[asked * i] = -1.0
             continue
         low = mirrored(params, card) if i >= peak else card
-        best, slots, thunders = 0.0, 0, 0
+        slots, thunders = 0, 0
+        for k in range(asked):
+            worths[k] = 0.0
         for j in range(i + 1, length + 1):
-            if worth[j] >= 0:
+            if worth[asked * j] >= 0:
                 if j == length:
                     high = 2 * numbers if peak < length else numbers
                 else:
@@ -129,15 +133,26 @@ def row_worth(row, params, below, share, points, prize):
                 if i < peak < j and peak < length:
                     fitting //= 2  # each number is counted on both sides of the peak
                 if fitting >= slots:
-                    filled = chance_of(slots, share * fitting) * (worth[j] + slots * points) - thunders * points
-                    best = max(best, filled)
+                    for k in range(asked):
+                        chance = chance_of(slots, share[k] * fitting)
+                        filled = chance * (worth[asked * j + k] + slots * points[k]) - thunders * points[k]
+                        worths[k] = max(worths[k], filled)
             if j < length and row[j] == THUNDER and params.stop_with_thunder:
                 thunders += 1
             else:
                 slots += 1
         if i >= 0:
-            worth[i] = best + points * (1 + (card % FLASH == 0))
-    return best
+            for k in range(asked):
+                worth[asked * i + k] = worths[k] + points[k] * (1 + (card % FLASH == 0))
+
+
+@helper
+def row_worth(row, params, below, share, points, prize):
+    """What a row (L,) is worth at one end of the round, see `row_worths`."""
+    asked = scratch(4, np.float64)
+    asked[0], asked[1], asked[2] = share, points, prize
+    row_worths(row, params, below, asked[:1], asked[1:2], asked[2:3], asked[3:])
+    return asked[3]
 
 
 @helper
@@ -186,22 +201,33 @@ def best_slot(s, params, seats, player):
     below = scratch(HEIGHTS, np.int64)
     unseen = count_unseen(s, params, player, below)
     left = s.left / len(seats)
-    prize = stop_worth(seats)
-    value = scratch(MAX_ROW, np.float64)
+    share, points, prize = (
+        scratch(MOST_ASKED, np.float64),
+        scratch(MOST_ASKED, np.float64),
+        scratch(MOST_ASKED, np.float64),
+    )
+    weight, worths = scratch(MOST_ASKED, np.float64), scratch(MOST_ASKED, np.float64)
     running = 0.0 if s.phase == FINAL_PLACE else others_last(s, params, seats, 0)
-    for i in range(params.row_len):
-        value[i] = (1 - running) * look_ahead(s, params, player, i, card)[0]
+    now, ends = 1 - running, 0
     for k in range(len(ENDS)):
         draws = min(ENDS[k], left)
         later = 0.0 if draws == left or k == len(ENDS) - 1 else min(running, others_last(s, params, seats, draws))
         if running > later:
-            for i in range(params.row_len):
-                value[i] += (running - later) * worth_with(row, i, card, params, below, draws / unseen, 1.0, prize)
+            share[ends], points[ends], prize[ends] = draws / unseen, 1.0, stop_worth(seats)
+            weight[ends] = running - later
+            ends += 1
         running = later
-    chosen = 0
+    chosen, most = 0, -np.inf
     for i in range(params.row_len):
-        if value[i] > value[chosen] + EQUAL:
-            chosen = i
+        value = now * look_ahead(s, params, player, i, card)[0]
+        covered = row[i]
+        row[i] = card
+        row_worths(row, params, below, share[:ends], points[:ends], prize[:ends], worths)
+        row[i] = covered
+        for k in range(ends):
+            value += weight[k] * worths[k]
+        if value > most + EQUAL:
+            chosen, most = i, value
     return chosen
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from flinchenv.core.params import rules_hash, rules_to_json
 from flinchenv.version import __version__
 
+from .afterstates import afterstates_of
 from .inputs import inputs_of
 
 FORMAT = 1
@@ -50,8 +51,8 @@ def make_card(setup, network, training):
         setup: a `flinchenv.envs.setup.Setup`.
         network: {"hidden": [sizes], "activation": "tanh" | "relu", "bins": entries of a count's thermometer,
             "bin_width", "compare", "relations": see `agents.inputs.inputs_of`, "memory": units of a GRU,
-            "gate": whether it has one, see `agents.gate`, "greedy": whether it takes the most probable action unless
-            told otherwise}, or
+            "afterstates": whether it weighs them, see `agents.afterstates`, "greedy": whether it takes the most
+            probable action unless told otherwise}, or
             {"kind": "tuples", "shape": of the one tensor "tuples"}, or {"kind": "table", "shape": [I, K, A]}.
         training: anything JSON can hold: command, steps, seconds, seed.
     """
@@ -71,7 +72,9 @@ def make_card(setup, network, training):
 
 
 def _perceptron(setup, network):
-    return {
+    inputs = inputs_of(setup.layout, network)
+    afterstates = afterstates_of(setup, network, inputs)
+    card = {
         "hidden": list(network["hidden"]),
         "activation": network["activation"],
         "bins": network.get("bins", 0),
@@ -79,10 +82,10 @@ def _perceptron(setup, network):
         "compare": dict(network.get("compare", {})),
         "relations": network.get("relations", False),
         "memory": network.get("memory", 0),
-        "gate": network.get("gate", False),
         "greedy": network.get("greedy", False),
-        "inputs": inputs_of(setup.layout, network).size,
+        "inputs": inputs.size,
     }
+    return card | {"afterstates": True, "afterstate_inputs": afterstates.size} if afterstates else card
 
 
 def layout_of(setup):
@@ -180,8 +183,8 @@ def check_tensors(where, tensors, card):
         _check_shapes(where, layers_of(where, tensors, "memory"), "memory", gates)
     if any(name.startswith("value.") for name in tensors):
         _check_number(where, tensors, "value", inputs, memory)
-    if network.get("gate"):
-        _check_number(where, tensors, "gate", inputs, 0)
+    if network.get("afterstates"):
+        _check_number(where, tensors, "afterstate", network.get("afterstate_inputs"), 0)
 
 
 def layers_of(where, tensors, head):
@@ -257,9 +260,12 @@ def _check_card(file, card, types):
     if not isinstance(network.get("hidden"), list) or not all(_is_size(size) for size in network["hidden"]):
         _damaged(file, f"network={network!r} has no list of sizes 'hidden'")
     counts = [network.get(name, 0) for name in ("bins", "bin_width", "memory")]
-    if any(type(number) is not int or number < 0 for number in counts) or not _is_size(network.get("inputs", 1)):
-        _damaged(file, f"network={network!r} has no whole numbers 'bins', 'bin_width', 'memory' and 'inputs'")
-    for name in ("greedy", "relations", "gate"):
+    if any(type(number) is not int or number < 0 for number in counts) or not all(
+        _is_size(network.get(name, 1)) for name in ("inputs", "afterstate_inputs")
+    ):
+        names = "'bins', 'bin_width', 'memory', 'inputs' and 'afterstate_inputs'"
+        _damaged(file, f"network={network!r} has no whole numbers {names}")
+    for name in ("greedy", "relations", "afterstates"):
         if type(network.get(name, False)) is not bool:
             _damaged(file, f"network={network!r} has a {name!r} that is neither true nor false")
     compare = network.get("compare", {})

@@ -53,15 +53,13 @@ class TurnEnds:
         setup: Flinch with ascending piles alone, without wilds and partners.
 
     Raises:
-        RulesError: another game, or other rules.
+        RulesError: other rules.
     """
 
     def __init__(self, setup):
-        if setup.game.name != "flinch":
-            refuse("gate", True, f"False: {setup.id} is not Flinch")
         rules = setup.rules
         if rules.center != "up" or rules.n_wild or rules.partnership:
-            refuse("gate", True, "False but for center='up', n_wild=0 and partnership=False")
+            refuse("afterstates", True, "False but for center='up', n_wild=0 and partnership=False")
         self.setup = setup
         self._seats = np.zeros(setup.num_players, np.int64)
         self._places = [setup.layout[name].entries.reshape(setup.layout[name].shape) for name in FIELDS]

@@ -7,6 +7,8 @@ lay-down now, less that of the table after a turn played out (`flinch_turn.TurnE
 
 import numpy as np
 
+from .flinch_turn import LAY_DOWN, TurnEnds
+
 ILLEGAL = -1e9  # less than any logit, and finite
 
 
@@ -32,3 +34,25 @@ def gated(logits, gate, action_mask, group, xp=np):
         return xp.amax(xp.where(legal & side, logits, ILLEGAL), axis=1, keepdims=True)
 
     return logits - xp.where(inside, best(inside) - gate, best(~inside))
+
+
+class TurnGate:
+    """The gate of Flinch's turns; see `afterstates`.
+
+    Args:
+        setup: as `TurnEnds` takes it. inputs: what the network makes of observations, and of the tables that are left.
+    """
+
+    def __init__(self, setup, inputs):
+        self._ends, self._inputs, self.size = TurnEnds(setup), inputs, inputs.size
+
+    def __call__(self, observation, action_mask):
+        """The tables after a lay-down now and after the turn played out, float32 (K, 2, size), in their rows (K,)."""
+        rows, kept, played = self._ends(observation, action_mask)
+        return rows, np.stack([self._inputs(kept), self._inputs(played)], 1)
+
+    def weigh(self, logits, rows, worth, action_mask, xp=np):
+        """The gate is what the first table is worth less what the second is."""
+        gate = xp.zeros_like(logits[:, :1])
+        gate[rows, 0] = worth[:, 0] - worth[:, 1]
+        return gated(logits, gate, action_mask, LAY_DOWN, xp)

@@ -5,28 +5,31 @@ import numpy as np
 from flinchenv.core.params import refuse, rules_to_json
 from flinchenv.envs.setup import make_setup
 
+from .afterstates import afterstates_of
 from .agent import RememberingAgent
 from .checkpoint import check_tensors, layers_of, layout_of
-from .flinch_turn import LAY_DOWN, TurnEnds
-from .gate import gated
 from .inputs import inputs_of
+
+# The rule of each game by which observations show the table, or all that was ever public.
+PUBLIC = {"flinch": ("obs_reserve", "tops", "full"), "flash10": ("obs_seen", False, True)}
 
 
 class NetworkAgent(RememberingAgent):
     """A multilayer perceptron over the scaled observation whose outputs are the logits of the legal actions.
 
     With a memory its last layer is also fed the state of a GRU (Cho et al. 2014) over what the layer before puts out.
-    With a gate the logits are those of `gate.gated`.
+    It may weigh some choices by layers of their own, see `afterstates`.
 
-    A network that was trained where observations show all that was ever public (Flinch's obs_reserve="full") plays
-    also where they show the table alone: it asks for views. Without these it knows no more than the table.
+    A network that was trained where observations show all that was ever public (Flinch's obs_reserve="full", Flash 10's
+    obs_seen=True) plays also where they show the table alone: it asks for views. Without these it knows no more than
+    the table.
 
     Args:
         setup: the game and rules to play; they must have the layout of the card, but for that.
         tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), ...}, the numbers ascending, and
-            perhaps "value.0.weight" and so on; with a gate "gate.0.weight" and so on; with a memory also "memory.0",
-            the GRU's layer from its input, and "memory.1", that from its state, with the gates reset, update and new
-            in this order.
+            perhaps "value.0.weight" and so on; with afterstates "afterstate.0.weight" and so on; with a memory also
+            "memory.0", the GRU's layer from its input, and "memory.1", that from its state, with the gates reset,
+            update and new in this order.
         card: what `make_card` or `load_checkpoint` returned.
         name: how tables call it.
         greedy: always take the most probable action; None is as the card says.
@@ -48,12 +51,12 @@ class NetworkAgent(RememberingAgent):
         self.greedy = card["network"].get("greedy", False) if greedy is None else greedy
         self._policy = layers_of(name, tensors, "policy")
         self._value = layers_of(name, tensors, "value")
-        self._gate = layers_of(name, tensors, "gate") if card["network"].get("gate") else []
         self.memory = card["network"].get("memory", 0)
         self._memory = layers_of(name, tensors, "memory")
         # Inputs are scaled as they were in training, whatever other rules allow as highest count.
         self._inputs = inputs_of(make_setup(card["env"], card["rules"]).layout, card["network"])
-        self._ends = TurnEnds(told) if self._gate else None
+        self._afterstates = afterstates_of(told, card["network"], self._inputs)
+        self._weighing = layers_of(name, tensors, "afterstate")
 
     def act(self, observation, action_mask, rng, view=None, memory=None):
         """See `Agent.act`."""
@@ -78,8 +81,10 @@ class NetworkAgent(RememberingAgent):
         """Softmax of the logits over the legal actions, exactly 1 where only one is legal, and the memory after it."""
         outputs, after = self._policy_outputs(observation, memory)
         action_mask = np.asarray(action_mask)
-        if self._gate:
-            outputs = gated(outputs, self._through_gate(observation, action_mask), action_mask, LAY_DOWN)
+        if self._afterstates:
+            rows, told = self._afterstates(observation, action_mask)
+            worth = self._head(self._weighing, self._hidden(self._weighing, told))[..., 0]
+            outputs = self._afterstates.weigh(outputs, rows, self._finite(worth), action_mask)
         logits = np.where(action_mask == 1, outputs, -np.inf)
         if self.greedy:
             return np.eye(logits.shape[1])[logits.argmax(1)], after
@@ -87,7 +92,7 @@ class NetworkAgent(RememberingAgent):
         return weights / weights.sum(1, keepdims=True), after
 
     def logits(self, observation, memory=None):
-        """The policy's outputs for observations of the card's layout, without a gate, float64 (N, A).
+        """The policy's outputs for observations of the card's layout, without afterstates, float64 (N, A).
 
         `memory` is as in `probs`.
 
@@ -115,22 +120,18 @@ class NetworkAgent(RememberingAgent):
         after = self._remember(x, memory)
         return self._finite(self._head(self._policy, x, after)), after
 
-    def _through_gate(self, observation, action_mask):
-        gate = np.zeros((len(action_mask), 1))
-        rows, *ends = self._ends(observation, action_mask)
-        kept, played = (self._finite(self._head(self._gate, self._trunk(self._gate, end))) for end in ends)
-        gate[rows] = kept - played
-        return gate
-
     def _finite(self, outputs):
         if not np.isfinite(outputs).all():
             raise ValueError(f"{self.name}: the network's outputs are not finite")
         return outputs.astype(float)
 
-    # One row a product, (N, 1, D): the sums of a row are then the same, bit for bit, in a batch of any size.
+    # One row a product, (..., 1, D): the sums of a row are then the same, bit for bit, in a batch of any size.
 
     def _trunk(self, layers, observation):
-        x = self._inputs(observation)[:, None, :]
+        return self._hidden(layers, self._inputs(observation))
+
+    def _hidden(self, layers, inputs):
+        x = inputs[..., None, :]
         for weight, bias in layers[:-1]:
             x = x @ weight.T + bias
             x = np.tanh(x) if self.card["network"]["activation"] == "tanh" else np.maximum(x, 0)
@@ -139,7 +140,7 @@ class NetworkAgent(RememberingAgent):
     def _head(self, layers, x, memory=None):
         weight, bias = layers[-1]
         x = x if memory is None else np.concatenate([x, memory[:, None, :]], 2)
-        return (x @ weight.T + bias)[:, 0]
+        return (x @ weight.T + bias)[..., 0, :]
 
     def _remember(self, x, memory):
         """The GRU's next state, float32 (N, memory)."""
@@ -159,10 +160,13 @@ def _sigmoid(x):
 
 def told_setup(setup, card):
     """The setup whose observations a card's network is fed: this one, or the same with all shown that was public."""
-    option, rules = "obs_reserve", rules_to_json(setup.rules)
-    if card["game"] != setup.game.name or (rules.get(option), card["rules"].get(option)) != ("tops", "full"):
+    game, rules = setup.game.name, rules_to_json(setup.rules)
+    if card["game"] != game or game not in PUBLIC:
         return setup
-    return make_setup(setup.id, rules | {option: "full"})
+    option, table, everything = PUBLIC[game]
+    if (rules[option], card["rules"].get(option)) != (table, everything):
+        return setup
+    return make_setup(setup.id, rules | {option: everything})
 
 
 def check_match(setup, card, any_rules=False):

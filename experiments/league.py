@@ -7,8 +7,6 @@ from torch.nn.functional import linear
 from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.agent import RememberingAgent
 from flinchenv.agents.checkpoint import layers_of
-from flinchenv.agents.flinch_turn import LAY_DOWN
-from flinchenv.agents.gate import gated
 from flinchenv.agents.inputs import Inputs
 from flinchenv.agents.load import load
 
@@ -20,19 +18,19 @@ class PolicyAgent(RememberingAgent):
 
     Args:
         tensors: {"policy.0.weight": float32 (out, in), "policy.0.bias": (out,), "policy.1.weight": ...}, as a
-            `NetworkAgent` has them; with a gate or a memory those too.
+            `NetworkAgent` has them; with afterstates or a memory those too.
         activation: "tanh" | "relu".
         inputs: the `Inputs` that it is fed.
         name: how tables call it.
         greedy: always take the most probable action.
-        ends: what a gate is told, `TurnEnds`.
+        afterstates: what tells them, see `agents.afterstates`.
     """
 
-    def __init__(self, tensors, activation, inputs, name="policy", greedy=False, ends=None):
-        self.tensors, self.name, self.greedy, self._ends = tensors, name, greedy, ends
-        self._layers, self._gate, gates = (
+    def __init__(self, tensors, activation, inputs, name="policy", greedy=False, afterstates=None):
+        self.tensors, self.name, self.greedy, self._afterstates = tensors, name, greedy, afterstates
+        self._layers, self._weighing, gates = (
             [tuple(map(torch.from_numpy, layer)) for layer in layers_of(name, tensors, head)]
-            for head in ("policy", "gate", "memory")
+            for head in ("policy", "afterstate", "memory")
         )
         self._gates = [part for parts in zip(*gates) for part in parts]  # as `torch.gru_cell` takes them
         self.memory = self._gates[1].shape[1] if gates else 0
@@ -43,24 +41,21 @@ class PolicyAgent(RememberingAgent):
     def recall(self, observation, action_mask, memory):
         """Softmax of the logits over the legal actions, or its peak, and the memory after it."""
         mask = torch.from_numpy(action_mask)
-        x = self._through(self._layers, observation)
+        x = self._through(self._layers, torch.from_numpy(self._inputs(observation)))
         if self.memory:
             memory = torch.gru_cell(x, torch.from_numpy(memory), *self._gates)
             x = torch.cat([x, memory], 1)
         logits = linear(x, *self._layers[-1]).double()
-        if self._gate:
-            gate = torch.zeros(len(x), 1, dtype=torch.float64)
-            rows, *ends = self._ends(observation, action_mask)
-            kept, played = (linear(self._through(self._gate, end), *self._gate[-1]).double() for end in ends)
-            gate[rows] = kept - played
-            logits = gated(logits, gate, mask, LAY_DOWN, torch)
+        if self._afterstates:
+            rows, told = self._afterstates(observation, action_mask)
+            worth = linear(self._through(self._weighing, torch.from_numpy(told)), *self._weighing[-1])
+            logits = self._afterstates.weigh(logits, rows, worth[..., 0].double(), mask, torch)
         logits = logits.masked_fill(mask == 0, -torch.inf)
         if self.greedy:
             return np.eye(logits.shape[1])[logits.argmax(1).numpy()], np.asarray(memory)
         return torch.softmax(logits, 1).numpy(), np.asarray(memory)
 
-    def _through(self, layers, observation):
-        x = torch.from_numpy(self._inputs(observation))
+    def _through(self, layers, x):
         for weight, bias in layers[:-1]:
             x = self._activation(linear(x, weight, bias))
         return x
@@ -77,11 +72,11 @@ class League:
         past_selves: how many stay; the oldest one goes first, after its running episodes.
         activation: the networks' "tanh" | "relu".
         inputs: the `Inputs` that they are fed; None for the scaled observation.
-        ends: what their gates are told, `TurnEnds`; None without.
+        afterstates: what tells theirs, see `agents.afterstates`; None without.
     """
 
-    def __init__(self, setup, weights, past_selves, activation, inputs=None, ends=None):
-        self.past_selves, self.activation, self.ends = past_selves, activation, ends
+    def __init__(self, setup, weights, past_selves, activation, inputs=None, afterstates=None):
+        self.past_selves, self.activation, self.afterstates = past_selves, activation, afterstates
         self.inputs = inputs or Inputs(setup.layout.high())
         self.pool = OpponentPool()
         names = [name for name in weights if name != SELF]
@@ -100,7 +95,7 @@ class League:
 
     def _put(self, key, tensors):
         name = f"self {key - self.first_self}"
-        self.pool.add(key, PolicyAgent(tensors, self.activation, self.inputs, name, ends=self.ends), 0)
+        self.pool.add(key, PolicyAgent(tensors, self.activation, self.inputs, name, afterstates=self.afterstates), 0)
 
     def _share(self, playing):
         """Give the newest past selves their weights and drop the older ones that nobody plays."""

@@ -30,9 +30,9 @@ from torch.nn.functional import cross_entropy, softplus
 from torch.nn.utils.rnn import PackedSequence
 
 from flinchenv.adapters.sb3 import OpponentPool
+from flinchenv.agents.afterstates import afterstates_of
 from flinchenv.agents.checkpoint import make_card, save_checkpoint
-from flinchenv.agents.flinch_turn import LAY_DOWN, TurnEnds
-from flinchenv.agents.gate import gated
+from flinchenv.agents.flinch_turn import LAY_DOWN
 from flinchenv.agents.inputs import Inputs, inputs_of, scaled
 from flinchenv.agents.load import load
 from flinchenv.agents.network import NetworkAgent, check_match
@@ -78,7 +78,9 @@ class Args(TrainerArgs):
     )
     relations: bool = flag(False, "the network is also told how its cards stand to each other (Flinch)")
     memory: int = integer(0, 0, 1024, "units of a GRU that remembers what a seat has seen; 0 for none")
-    gate: bool = flag(False, "layers of their own say whether to end the turn, by the table that is left (Flinch)")
+    afterstates: bool = flag(
+        False, "layers of their own weigh what choices leave: the turn's end or all that it can bring, each placement"
+    )
     greedy: bool = flag(False, "the agents that are measured and kept take the most probable action")
     critic: str = choice(
         "own",
@@ -95,13 +97,13 @@ class Args(TrainerArgs):
     bf16: str = choice("auto", "on", "off", doc="products in bfloat16; auto: where the processor multiplies it")
     imitate_rate: float = real(2e-3, 0, 1, "the learning rate of imitation; it falls linearly to zero", above=True)
     imitate_playouts: int = integer(
-        8, 0, 1000, "playouts after the imitated play and after the lay-down, to teach a gate; 0: it imitates too"
+        8, 0, 1000, "playouts after the imitated play and after the lay-down, to teach Flinch's afterstates; 0: none"
     )
     imitate_batch: int = integer(512, 1, 10**6, "about how many imitated decisions a gradient step is made of")
     mirror: float = real(0.5, 0, 1, "the share of games in which the learner plays all seats")
 
 
-SHAPE = ("hidden", "activation", "bins", "bin_width", "compare", "relations", "memory", "gate")  # settings
+SHAPE = ("hidden", "activation", "bins", "bin_width", "compare", "relations", "memory", "afterstates")  # settings
 
 
 def network_of(args):
@@ -131,8 +133,8 @@ class Network(nn.Module):
         self.trunk = _linears(self.inputs.size, hidden)
         self.gru = _gru(hidden[-1], args.memory) if args.memory else None
         self.policy = _linear(hidden[-1] + args.memory, setup.num_actions, 0.01)
-        self.gate = _linears(self.inputs.size, [*hidden, 1]) if args.gate else None
-        self.ends = TurnEnds(setup) if args.gate else None
+        self.afterstates = afterstates_of(setup, network_of(args), self.inputs)
+        self.weighing = _linears(self.afterstates.size, [*hidden, 1]) if args.afterstates else None
         if self.apart:
             high = np.append(setup.state_layout.high(), np.ones(setup.num_players))
             self.critic_inputs = Inputs(high, args.bins, args.bin_width) if self.central else self.inputs
@@ -148,8 +150,10 @@ class Network(nn.Module):
         """
         x, memory = self._remember(self._through(self.trunk, self.inputs, observation), memory, sizes)
         logits = self.policy(x).float()
-        if self.gate:
-            logits = gated(logits, self._through_gate(observation, mask), mask, LAY_DOWN, torch)
+        if self.afterstates:
+            rows, told = self.afterstates(observation.numpy(), mask.numpy())
+            worth = self.weighing[-1](self._activate(self.weighing[:-1], torch.from_numpy(told))).float()
+            logits = self.afterstates.weigh(logits, rows, worth[..., 0], mask, torch)
         logits = logits.masked_fill(mask == 0, NEVER)
         return logits, self._value(self._criticise(observation, view) if self.apart else x), memory
 
@@ -158,14 +162,6 @@ class Network(nn.Module):
         if self.apart:
             return self._value(self._criticise(observation, view))
         return self._value(self._remember(self._through(self.trunk, self.inputs, observation), memory)[0])
-
-    def _through_gate(self, observation, mask):
-        rows, kept, played = self.ends(observation.numpy(), mask.numpy())
-        tables = torch.from_numpy(np.concatenate([kept, played]))
-        worth = self.gate[-1](self._through(self.gate[:-1], self.inputs, tables)).float()
-        gate = torch.zeros(len(mask), 1)
-        gate[torch.from_numpy(rows)] = worth[: len(rows)] - worth[len(rows) :]
-        return gate
 
     def _criticise(self, observation, view):
         return self._through(self.critic, self.critic_inputs, view if self.central else observation)
@@ -183,7 +179,9 @@ class Network(nn.Module):
         parts = scaled(x[:, torch.from_numpy(inputs.told)].float(), *map(torch.from_numpy, inputs.parts))
         if inputs.relations:
             parts.append(torch.from_numpy(inputs.relations(x.numpy())).float())
-        x = torch.cat([part.flatten(1) for part in parts], 1)
+        return self._activate(layers, torch.cat([part.flatten(1) for part in parts], 1))
+
+    def _activate(self, layers, x):
         for layer in layers:
             x = self.activation(layer(x))
         return x
@@ -204,7 +202,7 @@ class Network(nn.Module):
 
     def _named(self):
         heads = {"policy": [*self.trunk, self.policy]} | ({} if self.apart else {"value": [*self.trunk, self.value]})
-        heads |= {"gate": self.gate} if self.gate else {}
+        heads |= {"afterstate": self.weighing} if self.weighing else {}
         memory = {} if self.gru is None else gru_parameters(self.gru)
         return memory | {
             f"{head}.{i}.{part}": getattr(layer, part)
@@ -353,7 +351,9 @@ class Training:
         self.rivals = {name: load(name, setup) for name in args.eval_against}
         torch.manual_seed(args.seed)  # one network for all processes
         self.network = network = Network(setup, args)
-        self.league = League(setup, args.opponents, args.past_selves, args.activation, network.inputs, network.ends)
+        self.league = League(
+            setup, args.opponents, args.past_selves, args.activation, network.inputs, network.afterstates
+        )
         for name, agent in zip(args.opponents, self.league.pool.agents.values()):
             if not can_be_asked(agent):
                 refuse("opponents", name, "agents that play by the observation alone, and the package's bots")
@@ -544,7 +544,11 @@ class Training:
         """How the network does against each of `eval_against`: {name: what `curve.measure` returned}."""
         args = self.args
         agent = PolicyAgent(
-            self._policy_tensors(), args.activation, self.league.inputs, greedy=args.greedy, ends=self.network.ends
+            self._policy_tensors(),
+            args.activation,
+            self.league.inputs,
+            greedy=args.greedy,
+            afterstates=self.league.afterstates,
         )
         return {name: measure(agent, rival, self.setup, args.eval_games) for name, rival in self.rivals.items()}
 
@@ -608,12 +612,12 @@ def multiplies_bf16():
 
 
 def find_expert(args, setup, rng):
-    """The `Expert` that is imitated, or None where there is no gate to teach, no teacher or no playout.
+    """The `Expert` that is imitated, or None where there is no gate of Flinch to teach, no teacher or no playout.
 
     Raises:
         RulesError: the teacher or the rules allow no playouts.
     """
-    if not (args.gate and args.imitate and args.imitate_playouts):
+    if not (args.afterstates and setup.game.name == "flinch" and args.imitate and args.imitate_playouts):
         return None
     return Expert(setup, args.imitate, args.imitate_playouts, rng)
 
@@ -677,9 +681,7 @@ def run(args):
                 refuse("shaping", args.shaping, f"0: {setup.id} has no potential")
             if args.memory and args.minibatches > args.num_envs:
                 refuse("minibatches", args.minibatches, f"1..{args.num_envs}, of whole rows with a memory")
-            inputs_of(setup.layout, network_of(args))  # refuses what the layout has not
-            if args.gate:
-                TurnEnds(setup)  # refuses what it cannot play out
+            make_card(setup, network_of(args), {})  # refuses what the game has not
             find_expert(args, setup, None)
             if args.start and state is None:
                 find_start(args, setup)

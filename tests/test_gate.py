@@ -18,7 +18,7 @@ from flinchenv.experiments.expert import Expert, Lesson, card_worth
 from flinchenv.experiments.train_ppo import NEVER, Args, Processes, Training, lesson_loss, run
 from flinchenv.flinch.moves import DISCARD, END_TURN
 
-FLINCH = SHORT_RUN | {"env_id": "flinch-tiny-v0", "gate": True}
+FLINCH = SHORT_RUN | {"env_id": "flinch-tiny-v0", "afterstates": True}
 
 
 def softmax(logits, mask):
@@ -66,7 +66,7 @@ def trained(tmp_path_factory):
 def test_agents_play_through_the_gate_as_the_network_does(trained, tmp_path):
     """The agent in numpy, the frozen opponent in torch and the learner itself; the gate is no ornament."""
     agent = load(trained)
-    assert agent.card["network"]["gate"] is True
+    assert agent.card["network"]["afterstates"] is True
     training = Training(Args(**FLINCH | {"run": str(tmp_path), "memory": 3}), agent.setup, tmp_path, Processes(0, 1))
     training.network.take_over(agent.tensors)
     training.bf16 = False
@@ -101,7 +101,7 @@ def test_ppo_begins_at_a_ratio_of_one_and_moves_the_gate(bf16, tmp_path):
         assert training.update()["train/first_ratio_error"] < 1e-5
         after = training.network.tensors()
         still = [name for name in before if (after[name] == before[name]).all()]
-        assert set(still) <= {"gate.2.bias"}  # the worth of one table less that of another
+        assert set(still) <= {"afterstate.2.bias"}  # the worth of one table less that of another
 
 
 def test_an_agent_that_was_told_all_that_was_public_asks_for_it_where_the_table_is_shown(tmp_path):
@@ -135,12 +135,12 @@ def test_an_agent_that_was_told_all_that_was_public_asks_for_it_where_the_table_
 
 def test_a_card_with_a_gate_needs_its_layers(trained, tmp_path):
     tensors, card = load_checkpoint(trained)
-    del tensors["gate.1.weight"], tensors["gate.1.bias"]
-    with pytest.raises(ValueError, match="gate has the shapes"):
+    del tensors["afterstate.1.weight"], tensors["afterstate.1.bias"]
+    with pytest.raises(ValueError, match="afterstate has the shapes"):
         save_checkpoint(tmp_path / "other", tensors, card)
-    card["network"]["gate"] = False
+    card["network"]["afterstates"] = False
     save_checkpoint(tmp_path / "other", tensors, card)
-    plain = load(tmp_path / "other")  # a layer of a gate that is none does nothing
+    plain = load(tmp_path / "other")  # layers that the card does not name do nothing
     observation, memory = np.ones((1, plain.setup.layout.size), np.int8), np.zeros((1, 3), np.float32)
     mask = np.ones((1, plain.setup.num_actions), np.int8)
     assert np.allclose(plain.recall(observation, mask, memory)[0], softmax(plain.logits(observation, memory), mask))
@@ -277,13 +277,13 @@ def test_the_gate_learns_what_playouts_say(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"gate": 21}, "gate=21 is not allowed"),
-        ({"env_id": "flip_it-v0"}, "gate=True is not allowed: False: flip_it-v0 is not Flinch"),
-        ({"rules": {"n_wild": 2}}, "gate=True is not allowed: False but for"),
-        ({"rules": {"center": "both_ends"}}, "gate=True is not allowed: False but for"),
+        ({"afterstates": 21}, "afterstates=21 is not allowed"),
+        ({"env_id": "flip_it-v0"}, "afterstates=True is not allowed: False: flip_it-v0 is neither Flinch nor Flash 10"),
+        ({"rules": {"n_wild": 2}}, "afterstates=True is not allowed: False but for"),
+        ({"rules": {"center": "both_ends"}}, "afterstates=True is not allowed: False but for"),
         (
             {"env_id": "flinch-v0", "rules": {"partnership": True, "num_players": 4}},
-            "gate=True is not allowed: False but for",
+            "afterstates=True is not allowed: False but for",
         ),
         ({"imitate_playouts": 4, "imitate": "random"}, "imitate='random' is not allowed"),
         ({"imitate_playouts": 4, "imitate": "rule:4", "rules": {"reward": "stock_margin"}}, "0 but for Flinch"),

@@ -1,0 +1,147 @@
+"""Flash 10: what a network is told of the row that each placement of the card in hand would leave.
+
+The counting bot (`flash10_count`) says what a row is worth at some ends of the round, and how likely it is finished by
+then; it looks at the own row alone, and takes the others to be as fast as level 1. Here the same is said of every row,
+so that a network can learn which end is how likely, and what the points are worth beside those of the others.
+"""
+
+import numpy as np
+
+from flinchenv.core.kernel import helper, kernel, routine
+from flinchenv.core.params import refuse
+from flinchenv.flash10.game import FINAL_PLACE
+from flinchenv.flash10.rows import THUNDER, may_be_stopped, score_row
+from flinchenv.flash10.rules import MAX_ROW
+
+from .flash10_count import (
+    ENDS,
+    HEIGHTS,
+    MOST_ASKED,
+    STOP_POINTS,
+    count_unseen,
+    look_ahead,
+    others_last,
+    row_worths,
+)
+from .flash10_table import copy_row, records, scratch
+
+# Trained agents know these entries by their order: whoever changes one must train anew whoever was told of it.
+LOOKS = len(ENDS)
+ROW_ENTRIES = 4 + 2 * LOOKS  # for each row
+COMMON_ENTRIES = 6
+CHANCE = 4 + LOOKS + 2  # of a row's entries the one by which the others' rows are sorted
+FEW_THUNDERS, FEW_DRAWS = 3, 4  # entries are near 1 there
+
+
+class Placements:
+    """The placements of cards in hand, out of observations; see `afterstates`.
+
+    Args:
+        setup: Flash 10 with all rows in view.
+
+    Attributes:
+        size: how many entries a placement has.
+
+    Raises:
+        RulesError: rows that are not shown.
+    """
+
+    def __init__(self, setup):
+        if setup.num_players > 1 and setup.rules.obs_opponents != "full":
+            refuse("afterstates", True, f"False where obs_opponents={setup.rules.obs_opponents!r}")
+        self.setup, self.slots = setup, setup.rules.row_len
+        self.size = setup.num_players * ROW_ENTRIES + COMMON_ENTRIES
+        self._seats = np.zeros(setup.num_players, np.int64)
+
+    def __call__(self, observation, action_mask):
+        """The rows (K,) in which a card is laid, int64, and what each slot promises, float32 (K, row_len, size)."""
+        rows = np.flatnonzero(np.asarray(action_mask)[:, 0])
+        games = records(self.setup, observation[rows])
+        told = np.zeros((len(rows), self.slots, self.size), np.float32)
+        fill_placements(games, self.setup.params, self._seats, told)
+        return rows, told
+
+    def weigh(self, logits, rows, worth, action_mask, xp=np):
+        """A placement's logit is what it is worth; where one is legal, nothing else is."""
+        placed = xp.zeros_like(logits[:, :MAX_ROW])
+        placed[rows, : self.slots] = worth
+        return xp.concatenate([placed, logits[:, MAX_ROW:]], 1)
+
+
+@kernel
+def fill_placements(games, rules, seats, told):
+    """Write what each slot of seat 0 promises, (N, L, size), in records as observations make them."""
+    params = rules[0]
+    n = len(seats)
+    common = n * ROW_ENTRIES
+    for i in range(len(games)):
+        s, first = games[i], told[i, 0]
+        below, row = scratch(HEIGHTS, np.int64), scratch(MAX_ROW, np.int64)
+        unseen = count_unseen(s, params, 0, below)
+        for p in range(1, n):
+            entries = first[p * ROW_ENTRIES : (p + 1) * ROW_ENTRIES]
+            put_row(s, params, p, score_row(s, params, p), may_be_stopped(s, params, p), entries)
+            put_worths(s, params, n, copy_row(s, p, row), below, unseen, entries)
+        sort_rows(first, n)
+        put_common(s, params, seats, below, unseen, first[common:])
+        card = np.int64(s.held[0])
+        copy_row(s, 0, row)
+        for j in range(params.row_len):
+            for k in range(ROW_ENTRIES, told.shape[2]):
+                told[i, j, k] = first[k]
+            points, done = look_ahead(s, params, 0, j, card)
+            covered = row[j]
+            row[j] = card
+            put_row(s, params, 0, points, done, told[i, j])
+            put_worths(s, params, n, row, below, unseen, told[i, j])
+            row[j] = covered
+
+
+@helper
+def put_row(s, params, p, points, done, out):
+    """What a row has, and its seat's match."""
+    out[0] = points / params.row_len
+    out[1] = done
+    out[2] = s.scores[p] / params.target_score
+
+
+@routine
+def put_worths(s, params, n, row, below, unseen, out):
+    """What a row (L,) may become by each end, with some points for the Stop, and how likely it is finished then."""
+    thunders = 0
+    for i in range(params.row_len):
+        thunders += row[i] == THUNDER
+    out[3] = thunders / FEW_THUNDERS
+    share, worths = scratch(MOST_ASKED, np.float64), scratch(MOST_ASKED, np.float64)
+    points, prize = scratch(MOST_ASKED, np.float64), scratch(MOST_ASKED, np.float64)
+    for k in range(LOOKS):
+        share[k] = share[LOOKS + k] = min(ENDS[k], s.left / n) / max(unseen, 1)
+        points[k], prize[k] = 1.0, STOP_POINTS
+        points[LOOKS + k], prize[LOOKS + k] = 0.0, 1.0
+    row_worths(row, params, below, share[:MOST_ASKED], points[:MOST_ASKED], prize[:MOST_ASKED], worths)
+    for k in range(LOOKS):
+        out[4 + k] = worths[k] / params.row_len
+        out[4 + LOOKS + k] = worths[LOOKS + k]
+
+
+@routine
+def sort_rows(told, n):
+    """The others' rows in the order of their chances: it does not matter whose they are."""
+    for last in range(n - 1, 1, -1):
+        for p in range(1, last):
+            a, b = p * ROW_ENTRIES, (p + 1) * ROW_ENTRIES
+            if told[a + CHANCE] < told[b + CHANCE]:
+                for k in range(ROW_ENTRIES):
+                    told[a + k], told[b + k] = told[b + k], told[a + k]
+
+
+@helper
+def put_common(s, params, seats, below, unseen, out):
+    """How far the round is."""
+    draws = s.left / len(seats)
+    out[0] = draws / (2 * params.row_len)
+    out[1] = s.phase == FINAL_PLACE
+    out[2] = min(draws, FEW_DRAWS) / FEW_DRAWS
+    out[3] = others_last(s, params, seats, 0)
+    out[4] = others_last(s, params, seats, FEW_DRAWS)
+    out[5] = below[params.numbers] / max(unseen, 1)

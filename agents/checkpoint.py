@@ -72,7 +72,7 @@ def make_card(setup, network, training):
 
 
 def _perceptron(setup, network):
-    inputs = inputs_of(setup.layout, network)
+    inputs = inputs_of(setup, network)
     afterstates = afterstates_of(setup, network, inputs)
     card = {
         "hidden": list(network["hidden"]),

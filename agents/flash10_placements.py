@@ -1,4 +1,4 @@
-"""Flash 10: what a network is told of the row that each placement of the card in hand would leave.
+"""Flash 10: what a network is told of the rows, as they lie and as each placement of the card in hand leaves them.
 
 The counting bot (`flash10_count`) says what a row is worth at some ends of the round, and how likely it is finished by
 then; it looks at the own row alone, and takes the others to be as fast as level 1. Here the same is said of every row,
@@ -33,14 +33,14 @@ CHANCE = 4 + LOOKS + 2  # of a row's entries the one by which the others' rows a
 FEW_THUNDERS, FEW_DRAWS = 3, 4  # entries are near 1 there
 
 
-class Placements:
-    """The placements of cards in hand, out of observations; see `afterstates`.
+class Rows:
+    """What there is to tell of the rows as they lie, out of observations: the own one, then the others.
 
     Args:
         setup: Flash 10 with all rows in view.
 
     Attributes:
-        size: how many entries a placement has.
+        size: how many entries tell it.
 
     Raises:
         RulesError: rows that are not shown.
@@ -48,57 +48,99 @@ class Placements:
 
     def __init__(self, setup):
         if setup.num_players > 1 and setup.rules.obs_opponents != "full":
-            refuse("afterstates", True, f"False where obs_opponents={setup.rules.obs_opponents!r}")
-        self.setup, self.slots = setup, setup.rules.row_len
+            refuse("obs_opponents", setup.rules.obs_opponents, "'full' where a network is told what rows promise")
+        self.setup = setup
         self.size = setup.num_players * ROW_ENTRIES + COMMON_ENTRIES
+        self._seats = np.zeros(setup.num_players, np.int64)
+
+    def __call__(self, observation):
+        """int8 (N, D) -> float32 (N, size)."""
+        told = np.zeros((len(observation), self.size), np.float32)
+        fill_rows(records(self.setup, observation), self.setup.params, self._seats, told)
+        return told
+
+
+class Placements:
+    """The placements of cards in hand, out of observations; see `afterstates`.
+
+    Args:
+        setup: as `Rows` takes it.
+
+    Attributes:
+        size: how many entries a placement has: those of `Rows` if it were made.
+    """
+
+    def __init__(self, setup):
+        self.setup, self.size = setup, Rows(setup).size
         self._seats = np.zeros(setup.num_players, np.int64)
 
     def __call__(self, observation, action_mask):
         """The rows (K,) in which a card is laid, int64, and what each slot promises, float32 (K, row_len, size)."""
         rows = np.flatnonzero(np.asarray(action_mask)[:, 0])
-        games = records(self.setup, observation[rows])
-        told = np.zeros((len(rows), self.slots, self.size), np.float32)
-        fill_placements(games, self.setup.params, self._seats, told)
+        told = np.zeros((len(rows), self.setup.rules.row_len, self.size), np.float32)
+        fill_placements(records(self.setup, observation[rows]), self.setup.params, self._seats, told)
         return rows, told
 
     def weigh(self, logits, rows, worth, action_mask, xp=np):
         """A placement's logit is what it is worth; where one is legal, nothing else is."""
         placed = xp.zeros_like(logits[:, :MAX_ROW])
-        placed[rows, : self.slots] = worth
+        placed[rows, : self.setup.rules.row_len] = worth
         return xp.concatenate([placed, logits[:, MAX_ROW:]], 1)
+
+
+@kernel
+def fill_rows(games, rules, seats, told):
+    """Write what the rows promise, (N, size), in records as observations make them; the own row is seat 0's."""
+    params = rules[0]
+    for i in range(len(games)):
+        below = scratch(HEIGHTS, np.int64)
+        unseen = put_others(games[i], params, seats, below, told[i])
+        put_row(games[i], params, 0, len(seats), below, unseen, told[i])
 
 
 @kernel
 def fill_placements(games, rules, seats, told):
     """Write what each slot of seat 0 promises, (N, L, size), in records as observations make them."""
     params = rules[0]
-    n = len(seats)
-    common = n * ROW_ENTRIES
     for i in range(len(games)):
-        s, first = games[i], told[i, 0]
+        s = games[i]
         below, row = scratch(HEIGHTS, np.int64), scratch(MAX_ROW, np.int64)
-        unseen = count_unseen(s, params, 0, below)
-        for p in range(1, n):
-            entries = first[p * ROW_ENTRIES : (p + 1) * ROW_ENTRIES]
-            put_row(s, params, p, score_row(s, params, p), may_be_stopped(s, params, p), entries)
-            put_worths(s, params, n, copy_row(s, p, row), below, unseen, entries)
-        sort_rows(first, n)
-        put_common(s, params, seats, below, unseen, first[common:])
+        unseen = put_others(s, params, seats, below, told[i, 0])
         card = np.int64(s.held[0])
         copy_row(s, 0, row)
         for j in range(params.row_len):
             for k in range(ROW_ENTRIES, told.shape[2]):
-                told[i, j, k] = first[k]
+                told[i, j, k] = told[i, 0, k]
             points, done = look_ahead(s, params, 0, j, card)
             covered = row[j]
             row[j] = card
-            put_row(s, params, 0, points, done, told[i, j])
-            put_worths(s, params, n, row, below, unseen, told[i, j])
+            put_state(s, params, 0, points, done, told[i, j])
+            put_worths(s, params, len(seats), row, below, unseen, told[i, j])
             row[j] = covered
 
 
+@routine
+def put_others(s, params, seats, below, out):
+    """All but the own row; how many cards are unseen, as `count_unseen` has it."""
+    n = len(seats)
+    unseen = count_unseen(s, params, 0, below)
+    for p in range(1, n):
+        put_row(s, params, p, n, below, unseen, out[p * ROW_ENTRIES : (p + 1) * ROW_ENTRIES])
+    sort_rows(out, n)
+    put_common(s, params, seats, below, unseen, out[n * ROW_ENTRIES :])
+    return unseen
+
+
+@routine
+def put_row(s, params, p, n, below, unseen, out):
+    """A row as it lies."""
+    row = copy_row(s, p, scratch(MAX_ROW, np.int64))
+    put_state(s, params, p, score_row(s, params, p), may_be_stopped(s, params, p), out)
+    put_worths(s, params, n, row, below, unseen, out)
+
+
 @helper
-def put_row(s, params, p, points, done, out):
+def put_state(s, params, p, points, done, out):
     """What a row has, and its seat's match."""
     out[0] = points / params.row_len
     out[1] = done

@@ -81,6 +81,7 @@ def records(setup, observation, views=None):
     games["end_reason"] = RUNNING
     games["phase"] = field("phase").argmax(1)
     games["left"] = field("middle")
+    games["scores"][:, :n] = field("points") - field("debt")
     games["tick"] = field("tick")
     games["ready_at"][:, :n] = games["tick"][:, None] + np.maximum(field("ready_in"), field("cooling"))
     games["holding"] = seats_set("holding")

@@ -11,9 +11,11 @@ import numpy as np
 
 from flinchenv.core.params import refuse
 
+from .flash10_placements import Rows
 from .flinch_inputs import Relations
 
-LISTS = ("reserve_ranks", "reserve_order", "stock_known")  # cards beneath others: not told beside the relations
+# Cards that have been seen, beneath others or in the middle: not told beside the relations.
+LISTS = ("reserve_ranks", "reserve_order", "stock_known", "seen")
 TENTHS = 10  # a difference is also told in steps up to this part of the range
 
 
@@ -26,7 +28,7 @@ class Inputs:
         bin_width: what such an entry stands for; 0 shares the whole range out among them.
         compared: entries that are compared with each other: of each two the later less the earlier, cut at 1 and, as a
             share of it, at a tenth of the range.
-        relations: makes further entries of observations, int8 (N, D) -> int8 (N, `relations.size`); None for none.
+        relations: makes further entries of observations, int8 (N, D) -> (N, `relations.size`); None for none.
         told: (K,) the entries that are fed to the network, the others only to the relations; None for all.
 
     Attributes:
@@ -68,17 +70,19 @@ def scaled(observation, high, counts, widths, steps, earlier, later, near):
     return parts
 
 
-def inputs_of(layout, network):
-    """The `Inputs` that a network makes of observations of a `Layout`.
+def inputs_of(setup, network):
+    """The `Inputs` that a network makes of observations of a setup.
 
     Args:
         network: {"bins": b, "bin_width": w, "compare": {a field's name: how many of its first entries}, "relations":
-            whether to add Flinch's}; what lacks is 0 or none.
+            whether to add the game's}; what lacks is 0 or none.
 
     Raises:
         RulesError: a field that the layout has not, or more entries than it has; relations of another game.
     """
-    relations = Relations(layout) if network.get("relations") else None
+    layout, relations = setup.layout, None
+    if network.get("relations"):
+        relations = Rows(setup) if setup.game.name == "flash10" else Relations(layout)
     fields = [field for field in layout.fields if not (relations and field.name in LISTS)]
     sizes = {field.name: field.size for field in fields}
     compared = []

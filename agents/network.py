@@ -54,7 +54,7 @@ class NetworkAgent(RememberingAgent):
         self.memory = card["network"].get("memory", 0)
         self._memory = layers_of(name, tensors, "memory")
         # Inputs are scaled as they were in training, whatever other rules allow as highest count.
-        self._inputs = inputs_of(make_setup(card["env"], card["rules"]).layout, card["network"])
+        self._inputs = inputs_of(make_setup(card["env"], card["rules"]), card["network"])
         self._afterstates = afterstates_of(told, card["network"], self._inputs)
         self._weighing = layers_of(name, tensors, "afterstate")
 

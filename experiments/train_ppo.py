@@ -76,7 +76,7 @@ class Args(TrainerArgs):
         "fields and whole numbers",
         "fields of the observation, and how many of their first entries are compared with each other",
     )
-    relations: bool = flag(False, "the network is also told how its cards stand to each other (Flinch)")
+    relations: bool = flag(False, "the network is also told how cards stand to each other, or what rows promise")
     memory: int = integer(0, 0, 1024, "units of a GRU that remembers what a seat has seen; 0 for none")
     afterstates: bool = flag(
         False, "layers of their own weigh what choices leave: the turn's end or all that it can bring, each placement"
@@ -129,7 +129,7 @@ class Network(nn.Module):
         hidden = args.hidden
         self.apart, self.central = args.critic != "own", args.critic == "central"
         self.activation = {"tanh": torch.tanh, "relu": torch.relu}[args.activation]
-        self.inputs = inputs_of(setup.layout, network_of(args))
+        self.inputs = inputs_of(setup, network_of(args))
         self.trunk = _linears(self.inputs.size, hidden)
         self.gru = _gru(hidden[-1], args.memory) if args.memory else None
         self.policy = _linear(hidden[-1] + args.memory, setup.num_actions, 0.01)

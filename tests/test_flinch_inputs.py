@@ -205,7 +205,7 @@ def test_a_play_that_brings_the_other_near_is_not_harmless():
 def test_layouts_without_ascending_piles_by_rank_are_refused():
     for setup in (make_setup("flip_it-v0"), make_setup("flinch-v0", None, {"center": "eights"})):
         with pytest.raises(RulesError, match=r"relations=True is not allowed: False where"):
-            inputs_of(setup.layout, {"relations": True})
+            inputs_of(setup, {"relations": True})
 
 
 def test_a_run_with_relations_leaves_an_agent_that_knows_them(tmp_path):
@@ -214,7 +214,7 @@ def test_a_run_with_relations_leaves_an_agent_that_knows_them(tmp_path):
     agent = load(result.checkpoint)
     network, layout = agent.card["network"], agent.setup.layout
     assert network["relations"] is True
-    assert network["inputs"] == inputs_of(layout, {"bins": 2}).size + Relations(layout).size
+    assert network["inputs"] == inputs_of(agent.setup, {"bins": 2}).size + Relations(layout).size
     seen = observations(agent.setup, 3)
     assert np.isfinite(agent.logits(seen)).all()
     told = agent._inputs(seen)

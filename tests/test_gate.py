@@ -5,13 +5,10 @@ import pytest
 import torch
 from short_runs import SHORT_RUN
 
-from flinchenv.agents.agent import sample
-from flinchenv.agents.checkpoint import load_checkpoint, save_checkpoint
 from flinchenv.agents.gate import gated
 from flinchenv.agents.load import load
 from flinchenv.agents.search_playouts import Playouts
 from flinchenv.core.params import RulesError
-from flinchenv.envs.seats import SeatView
 from flinchenv.envs.setup import make_setup
 from flinchenv.envs.vector import VectorGame
 from flinchenv.experiments.expert import Expert, Lesson, card_worth
@@ -54,96 +51,6 @@ def test_torch_and_numpy_go_through_the_same_gate():
     logits, gate, mask = drawn()
     found = gated(*map(torch.from_numpy, (logits, gate, mask)), (2, 5), torch)
     assert (found.numpy() == gated(logits, gate, mask, (2, 5)))[mask == 1].all()
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """The checkpoint of a short run."""
-    folder = tmp_path_factory.mktemp("gate")
-    return run(Args(**FLINCH | {"run": str(folder), "learning_rate": 0.03, "memory": 3})).checkpoint
-
-
-def test_agents_play_through_the_gate_as_the_network_does(trained, tmp_path):
-    """The agent in numpy, the frozen opponent in torch and the learner itself; the gate is no ornament."""
-    agent = load(trained)
-    assert agent.card["network"]["afterstates"] is True
-    training = Training(Args(**FLINCH | {"run": str(tmp_path), "memory": 3}), agent.setup, tmp_path, Processes(0, 1))
-    training.network.take_over(agent.tensors)
-    training.bf16 = False
-    frozen = training.league
-    frozen.add_self(agent.tensors, training.play.playing)
-    frozen = frozen.pool.agents[frozen.next_key - 1]
-    env = VectorGame(agent.setup, 64)
-    env.reset(seed=3)
-    rng, reached = np.random.default_rng(0), 0
-    for _ in range(60):
-        observation, mask = env.observation.reshape(64, -1), env.action_mask
-        memory = rng.random((64, 3), np.float32)
-        probs = agent.recall(observation, mask, memory)[0]
-        assert np.abs(probs - frozen.recall(observation, mask, memory)[0]).max() < 1e-5
-        with torch.no_grad():
-            asked = [torch.from_numpy(part) for part in (observation, mask, np.zeros((64, 0), np.int8), memory)]
-            logits = training.network(*asked)[0].numpy()
-        assert np.abs(probs - softmax(logits, mask)).max() < 1e-5
-        plain = softmax(agent.logits(observation, memory), mask)
-        reached += (np.abs(probs - plain).max(1) > 0.01).sum()
-        env.step((rng.random(mask.shape) * mask).argmax(1))
-    assert reached > 50
-
-
-@pytest.mark.parametrize("bf16", ["off", "on"])
-def test_ppo_begins_at_a_ratio_of_one_and_moves_the_gate(bf16, tmp_path):
-    args = Args(**FLINCH | {"run": str(tmp_path), "bf16": bf16, "minibatches": 2, "anneal": False, "hidden": (64, 64)})
-    training = Training(args, make_setup(args.env_id), tmp_path, Processes(0, 1))
-    training.start()
-    for _ in range(3):
-        before = training.network.tensors()
-        assert training.update()["train/first_ratio_error"] < 1e-5
-        after = training.network.tensors()
-        still = [name for name in before if (after[name] == before[name]).all()]
-        assert set(still) <= {"afterstate.2.bias"}  # the worth of one table less that of another
-
-
-def test_an_agent_that_was_told_all_that_was_public_asks_for_it_where_the_table_is_shown(tmp_path):
-    shown = {"obs_reserve": "full"}
-    result = run(Args(**FLINCH | {"run": str(tmp_path / "run"), "relations": True, "rules": shown}))
-    full, tops = make_setup("flinch-tiny-v0", None, shown), make_setup("flinch-tiny-v0")
-    agent, asks = load(result.checkpoint, full), load(result.checkpoint, tops)
-    assert asks.needs_view and not agent.needs_view
-    env, rng, weaker = VectorGame(full, 8), np.random.default_rng(0), 0
-    env.reset(seed=3)
-    for _ in range(40):
-        games, seats, mask = env.snapshot().games, env.current_player.astype(np.int64), env.action_mask
-        views = [SeatView(tops, games[i : i + 1], int(seat)) for i, seat in enumerate(seats)]
-        seen = env.observation.reshape(8, -1)
-        table = np.zeros((8, tops.layout.size), np.int8)
-        for field in tops.layout.fields:
-            table[:, tops.layout[field.name].entries] = seen[:, full.layout[field.name].entries]
-        wanted = agent.probs(seen, mask)
-        assert (asks.probs(table, mask, views) == wanted).all()
-        assert (
-            asks.act(table, mask, np.random.default_rng(1), views) == sample(wanted, np.random.default_rng(1))
-        ).all()
-        alone = asks.probs(table, mask)  # without views it plays by what the table shows
-        assert np.abs(alone.sum(1) - 1).max() < 1e-9 and not alone[mask == 0].any()
-        weaker += (alone != wanted).any()
-        env.step((rng.random(mask.shape) * mask).argmax(1))
-    assert weaker
-    with pytest.raises(RulesError, match="start="):
-        run(Args(**FLINCH | {"start": result.checkpoint, "relations": True, "run": str(tmp_path / "more")}))
-
-
-def test_a_card_with_a_gate_needs_its_layers(trained, tmp_path):
-    tensors, card = load_checkpoint(trained)
-    del tensors["afterstate.1.weight"], tensors["afterstate.1.bias"]
-    with pytest.raises(ValueError, match="afterstate has the shapes"):
-        save_checkpoint(tmp_path / "other", tensors, card)
-    card["network"]["afterstates"] = False
-    save_checkpoint(tmp_path / "other", tensors, card)
-    plain = load(tmp_path / "other")  # layers that the card does not name do nothing
-    observation, memory = np.ones((1, plain.setup.layout.size), np.int8), np.zeros((1, 3), np.float32)
-    mask = np.ones((1, plain.setup.num_actions), np.int8)
-    assert np.allclose(plain.recall(observation, mask, memory)[0], softmax(plain.logits(observation, memory), mask))
 
 
 # -- what playouts teach -----------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def test_comparisons_by_hand():
 
 def test_fields_to_compare_are_named():
     setup = make_setup("flash10-v0")
-    inputs = inputs_of(setup.layout, {"compare": {"row": 10, "held": 1}})
+    inputs = inputs_of(setup, {"compare": {"row": 10, "held": 1}})
     row, held = setup.layout["row"].entries[:10], setup.layout["held"].start
     assert inputs.size == setup.layout.size + 2 * 55
     observation = np.zeros((1, setup.layout.size), np.int8)
@@ -57,7 +57,7 @@ def test_fields_to_compare_are_named():
     assert (told[0, ~is_last] == 1).all()
     for wrong in ({"rows": 1}, {"row": 21}, {"held": 0}):
         with pytest.raises(RulesError, match=r"compare=.*'row': 20"):
-            inputs_of(setup.layout, {"compare": wrong})
+            inputs_of(setup, {"compare": wrong})
 
 
 @pytest.mark.parametrize(("bins", "bin_width"), [(0, 0), (1, 0), (7, 0), (3, 2)])

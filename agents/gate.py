@@ -9,7 +9,7 @@ import numpy as np
 
 from .flinch_turn import LAY_DOWN, TurnEnds
 
-ILLEGAL = -1e9  # less than any logit, and finite
+ILLEGAL = -1e9  # less than any logit and finite; its probability is exactly 0
 
 
 def gated(logits, gate, action_mask, group, xp=np):

@@ -33,6 +33,7 @@ from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.afterstates import afterstates_of
 from flinchenv.agents.checkpoint import make_card, save_checkpoint
 from flinchenv.agents.flinch_turn import LAY_DOWN
+from flinchenv.agents.gate import ILLEGAL
 from flinchenv.agents.inputs import Inputs, inputs_of, scaled
 from flinchenv.agents.load import load
 from flinchenv.agents.network import NetworkAgent, check_match
@@ -56,8 +57,6 @@ from .training import (
     settings_of,
     train,
 )
-
-NEVER = -1e9  # the logit of an illegal action: finite, and its probability is exactly 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +141,7 @@ class Network(nn.Module):
         self.value = _linear(hidden[-1] + (0 if self.apart else args.memory), 1, 1.0)
 
     def forward(self, observation, mask, view, memory, sizes=None):
-        """Logits, float32 (N, A), `NEVER` where the mask is 0, values, float32 (N,), and the memory after them.
+        """Logits, float32 (N, A), `ILLEGAL` where the mask is 0, values, float32 (N,), and the memory after them.
 
         Args:
             observation: int8 (N, D). mask: int8 (N, A). view: int8 (N, S + P) for a central critic, else (N, 0).
@@ -154,7 +153,7 @@ class Network(nn.Module):
             rows, told = self.afterstates(observation.numpy(), mask.numpy())
             worth = self.weighing[-1](self._activate(self.weighing[:-1], torch.from_numpy(told))).float()
             logits = self.afterstates.weigh(logits, rows, worth[..., 0], mask, torch)
-        logits = logits.masked_fill(mask == 0, NEVER)
+        logits = logits.masked_fill(mask == 0, ILLEGAL)
         return logits, self._value(self._criticise(observation, view) if self.apart else x), memory
 
     def value_of(self, observation, view, memory):
@@ -632,7 +631,7 @@ def lesson_loss(logits, lesson):
     inside[slice(*LAY_DOWN)] = True
 
     def missed(side, action):
-        log_probs = torch.log_softmax(logits.masked_fill(~side, NEVER), 1)
+        log_probs = torch.log_softmax(logits.masked_fill(~side, ILLEGAL), 1)
         return torch.where(side[action], -log_probs.gather(1, action[:, None])[:, 0], 0.0)
 
     margin = logits[:, inside].amax(1) - logits[:, ~inside].amax(1)

@@ -5,14 +5,14 @@ import pytest
 import torch
 from short_runs import SHORT_RUN
 
-from flinchenv.agents.gate import gated
+from flinchenv.agents.gate import ILLEGAL, gated
 from flinchenv.agents.load import load
 from flinchenv.agents.search_playouts import Playouts
 from flinchenv.core.params import RulesError
 from flinchenv.envs.setup import make_setup
 from flinchenv.envs.vector import VectorGame
 from flinchenv.experiments.expert import Expert, Lesson, card_worth
-from flinchenv.experiments.train_ppo import NEVER, Args, Processes, Training, lesson_loss, run
+from flinchenv.experiments.train_ppo import Args, Processes, Training, lesson_loss, run
 from flinchenv.flinch.moves import DISCARD, END_TURN
 
 FLINCH = SHORT_RUN | {"env_id": "flinch-tiny-v0", "afterstates": True}
@@ -149,7 +149,7 @@ def test_a_stockpile_card_is_worth_most_at_the_end():
 
 def test_the_loss_of_a_lesson_by_hand():
     """Two plays and two lay-downs; in the second row the plays alone are legal."""
-    logits = torch.full((2, 139), NEVER)
+    logits = torch.full((2, 139), ILLEGAL)
     logits[0, [0, 1, 21, 22]] = torch.tensor([1.0, 0.0, 2.0, 4.0])
     logits[1, :2] = torch.tensor([0.5, 0.0])
     lesson = Lesson(None, torch.tensor([0, 1]), torch.tensor([21, 1]), torch.tensor([-0.5, 0.0]))

@@ -13,6 +13,7 @@ from short_runs import SHORT_RUN
 
 from flinchenv.adapters.sb3 import OpponentPool
 from flinchenv.agents.checkpoint import load_checkpoint
+from flinchenv.agents.gate import ILLEGAL
 from flinchenv.agents.load import load
 from flinchenv.agents.network import NetworkAgent
 from flinchenv.agents.uniform import UniformAgent
@@ -22,7 +23,7 @@ from flinchenv.experiments import train
 from flinchenv.experiments.curve import measure
 from flinchenv.experiments.self_play import MIRROR, SelfPlay, fill_advantages
 from flinchenv.experiments.state import load_state, newest_state
-from flinchenv.experiments.train_ppo import NEVER, Args, Network, Processes, Training, multiplies_bf16, run
+from flinchenv.experiments.train_ppo import Args, Network, Processes, Training, multiplies_bf16, run
 
 ALONE = Processes(0, 1)
 SMALL = SHORT_RUN | {"minibatches": 2}
@@ -199,7 +200,7 @@ def test_a_single_legal_action_has_probability_one():
     probs = torch.softmax(logits, 1)
     assert (probs.diagonal() == 1).all()
     assert (probs.sum(1) == 1).all()
-    assert (logits[mask == 0] == NEVER).all()
+    assert (logits[mask == 0] == ILLEGAL).all()
 
 
 # -- learning ----------------------------------------------------------------------------------------------------------

@@ -327,6 +327,48 @@ def one_of(drawn):
     return 1 - np.exp(-drawn)
 
 
+@pytest.mark.parametrize("players", [2, 3])
+def test_level_2_weighs_what_the_row_is_worth_at_each_end_by_how_likely_it_is(players):
+    """Its constants are tuned: a race of 2 row lengths, give or take 0.4, and 12 points of the others for a Stop."""
+    setup = make_setup("flash10-round-v0", None, {"num_players": players, "obs_seen": True})
+    env, bot, prize = VectorGame(setup, 20), load("rule:2", setup), 2 + 12 / (players - 1)
+    env.reset(seed=4)
+    compared = 0
+    for _ in range(60):
+        games, mask = env.snapshot().games, env.action_mask.copy()
+        actions = mask.argmax(2)
+        rows, seats = np.nonzero(mask.sum(2) > 1)
+        actions[rows, seats] = bot.choose_in(games, rows, seats, mask[rows, seats])
+        for i in np.flatnonzero(mask[:, 0, 0]):
+            game, left = games[i : i + 1].copy(), games["left"][i] / players
+            drawn = 120 / players - 10 - left
+
+            def lasts(draws, game=game, drawn=drawn):
+                still = 1 / (1 + np.exp((drawn + draws - 20) / 4))
+                return 0.0 if game["phase"][0] == FINAL_PLACE else still ** (players - 1)
+
+            def value(slot, game=game, left=left, lasts=lasts):
+                game = game.copy()
+                game["row"][0, 0, slot] = game["held"][0, 0]
+                words = [reference.THUNDER if card == THUNDER else int(card) for card in game["row"][0, 0]]
+                running = lasts(0)
+                total = (1 - running) * reference.score_row(setup.rules, words)
+                for end in (1, 2, 4, 8, 16):
+                    draws = min(end, left)
+                    later = 0.0 if draws == left or end == 16 else lasts(draws)
+                    below = np.zeros(201, np.int64)
+                    if running > later:
+                        total += (running - later) * worth_of(game, setup.params, draws, 1.0, prize, below)
+                    running = later
+                return total
+
+            values = [value(slot) for slot in range(10)]
+            assert values[actions[i, 0]] == pytest.approx(max(values), abs=1e-8)
+            compared += 1
+        env.step(actions)
+    assert compared > 200
+
+
 def test_a_row_is_worth_its_points_and_what_its_gaps_promise():
     """20 numbers, 4 Thunders, three slots: 21 cards are unseen, so with 2.1 draws each comes with a tenth."""
     assert worth([1, 7, 12], 0) == 13 and worth([5, 7, 12], 0) == 14  # in order; with a Flash card

@@ -62,7 +62,7 @@ def entries(setup, game, viewer, p, row):
         reference.score_row(rules, words) / rules.row_len,
         reference.may_be_stopped(rules, words),
         game["scores"][0, p] / rules.target_score,
-        words.count("T") / 3,
+        words.count(reference.THUNDER) / 3,
         *(worth(setup, game, viewer, row, d, 1.0, 2.0)[0] / rules.row_len for d in draws),
         *(worth(setup, game, viewer, row, d, 0.0, 1.0)[0] for d in draws),
     ]

@@ -310,8 +310,9 @@ def test_train_speed_splits_a_step_of_every_trainer(monkeypatch):
         assert [row["threads"] for row in rows] == list(train_speed.TRAINERS[name].threads)
         for row in rows:
             assert row["steps"] > 0 and all(s > 0 for s in row["seconds"].values())
-            total = row["steps"] / row["steps_a_second"]["median"]
-            assert sum(row["seconds"].values()) == pytest.approx(total, rel=0.9)
+            total, rates = sum(row["seconds"].values()), row["steps_a_second"]
+            # one of the two updates may have had to wait for the machine
+            assert 0.5 * row["steps"] / rates["high"] < total < 1.9 * row["steps"] / rates["low"]
             assert f"| {name} | {row['env_id']} | {row['threads']} |" in result.text
         if name != "td":
             assert {"env", "opponents", "forward", "update", "other"} == set(rows[0]["seconds"])

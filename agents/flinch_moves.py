@@ -6,7 +6,7 @@ the open cards and the seat's own hand.
 
 import numpy as np
 
-from flinchenv.core.bits import clipped, has
+from flinchenv.core.bits import clipped, first_bit, get_bits, has, last_bit
 from flinchenv.core.kernel import helper, routine
 from flinchenv.flinch.cards import EMPTY, NONE, WILD
 from flinchenv.flinch.center import EIGHTS
@@ -36,6 +36,11 @@ DEEP = 1  # for each card beneath, on a lower card
 KEPT = 30  # the card before the Stockpile's is given away
 LAST_CHOICE = -1000  # a wild is discarded only if nothing else can be
 
+# Literals for `get_bits`.
+RANK_IDS = 16  # a hand card's, and the one before them
+SLOT_IDS = 8  # five places', and three before them: an entry that was just written is read at once, if all come so
+LOW_DISCARDS, HIGH_DISCARDS = 64, 16  # the first and the last ids of number cards' discards
+
 
 @routine
 def first_legal(mask):
@@ -56,20 +61,39 @@ def stock_play(mask):
 
 
 @helper
-def hand_play(s, mask, rank):
-    """A play of a hand card, not one that only shows it (FA35), or NONE."""
-    if mask[HAND + rank] and has(s.playable_up, rank):
-        return HAND + rank
-    return DOWN + rank if mask[DOWN + rank] else NONE
+def slots_at(mask, first):
+    """The set of the five places whose ids begin with `first`."""
+    return get_bits(mask, first + MAX_RESERVES - SLOT_IDS, SLOT_IDS) >> SLOT_IDS - MAX_RESERVES
+
+
+@helper
+def hand_ranks(s, mask):
+    """(up, down): the sets of ranks that the hand can play, not those that it can only show (FA35)."""
+    numbers = ~(1 << WILD)
+    return get_bits(mask, HAND, RANK_IDS) & s.playable_up & numbers, get_bits(mask, DOWN, RANK_IDS) & numbers
+
+
+@helper
+def hand_id(up, rank):
+    """The play of a rank out of `hand_ranks`, upwards if it can."""
+    return HAND + rank if has(up, rank) else DOWN + rank
+
+
+@helper
+def reserve_slots(params, mask):
+    """The set of the places whose tops can be played, own ones or the partner's."""
+    slots = slots_at(mask, RESERVE) | slots_at(mask, DOWN + RESERVE)
+    return slots | slots_at(mask, MATE + 1) | slots_at(mask, MATE_DOWN + 1) if params.partnership else slots
 
 
 @helper
 def reserve_play(mask, slot):
-    """A play of an own Reserve Pile's top, else of the partner's in the same place, or NONE."""
-    for first in (RESERVE, DOWN + RESERVE, MATE + 1, MATE_DOWN + 1):
-        if mask[first + slot]:
-            return first + slot
-    return NONE
+    """The play of a place of `reserve_slots`, of the own pile if it can."""
+    if mask[RESERVE + slot]:
+        return RESERVE + slot
+    if mask[DOWN + RESERVE + slot]:
+        return DOWN + RESERVE + slot
+    return MATE + 1 + slot if mask[MATE + 1 + slot] else MATE_DOWN + 1 + slot
 
 
 @helper
@@ -79,15 +103,12 @@ def reserve_rank(s, seats, p, action, slot):
     return np.int64(s.top[owner, slot])
 
 
-@routine
+@helper
 def starter_play(s, params, mask):
     """A play of a starter that must be played (F26), or NONE."""
-    for rank in range(1, MAX_RANK + 1):
-        if has(params.duty_starters, rank):
-            action = hand_play(s, mask, rank)
-            if action != NONE:
-                return action
-    return NONE
+    up, down = hand_ranks(s, mask)
+    due = (up | down) & params.duty_starters
+    return hand_id(up, first_bit(due)) if due else NONE
 
 
 @helper
@@ -97,18 +118,14 @@ def due_play(s, params, mask):
     return action if action != NONE else starter_play(s, params, mask)
 
 
-@routine
-def greedy_play(s, mask):
+@helper
+def greedy_play(s, params, mask):
     """The highest place whose top can be played, else the highest hand rank, or NONE."""
-    for k in range(MAX_RESERVES):
-        action = reserve_play(mask, MAX_RESERVES - 1 - k)
-        if action != NONE:
-            return action
-    for k in range(MAX_RANK):
-        action = hand_play(s, mask, MAX_RANK - k)
-        if action != NONE:
-            return action
-    return NONE
+    slots = reserve_slots(params, mask)
+    if slots:
+        return reserve_play(mask, last_bit(slots))
+    up, down = hand_ranks(s, mask)
+    return hand_id(up, last_bit(up | down)) if up | down else NONE
 
 
 @helper
@@ -124,6 +141,12 @@ def fits_now(s, rank):
 def discard_id(rank, slot):
     """The id that lays a hand card on a place."""
     return WILD_DISCARD + slot if rank == WILD else DISCARD + MAX_RESERVES * (rank - 1) + slot
+
+
+@helper
+def discard_slots(mask, rank):
+    """The set of the places on which a hand card may be laid."""
+    return slots_at(mask, discard_id(rank, 0))
 
 
 @helper
@@ -157,33 +180,38 @@ def no_discard(mask):
     return END_TURN if mask[END_TURN] else first_legal(mask)
 
 
-@routine
+@helper
 def first_discard(mask):
     """The discard of the lowest rank to the lowest place; see `no_discard`."""
-    for rank in range(1, MAX_RANK + 1):
-        for slot in range(MAX_RESERVES):
-            if mask[discard_id(rank, slot)]:
-                return discard_id(rank, slot)
-    return no_discard(mask)
+    discards = get_bits(mask, DISCARD, LOW_DISCARDS)
+    if discards:
+        return DISCARD + first_bit(discards)
+    discards = get_bits(mask, END_TURN - HIGH_DISCARDS, HIGH_DISCARDS)
+    return END_TURN - HIGH_DISCARDS + first_bit(discards) if discards else no_discard(mask)
 
 
 @routine
 def greedy_discard(s, p, mask):
     """The discard of the highest score, ranks then places ascending; see `no_discard`."""
     best, chosen = 0, NONE
-    for rank in range(MAX_RANK + 1):
-        for slot in range(MAX_RESERVES):
-            if mask[discard_id(rank, slot)]:
-                score = greedy_score(s, p, rank, slot)
-                if chosen == NONE or score > best:
-                    best, chosen = score, discard_id(rank, slot)
+    ranks = np.int64(s.hand_set[p])
+    while ranks:
+        rank = first_bit(ranks)
+        ranks &= ranks - 1
+        slots = discard_slots(mask, rank)
+        while slots:
+            slot = first_bit(slots)
+            slots &= slots - 1
+            score = greedy_score(s, p, rank, slot)
+            if chosen == NONE or score > best:
+                best, chosen = score, discard_id(rank, slot)
     return chosen if chosen != NONE else no_discard(mask)
 
 
-@routine
-def tidy_action(s, p, mask):
+@helper
+def tidy_action(s, params, p, mask):
     """Any play, Reserve Piles first, else the discard that lies best."""
-    action = greedy_play(s, mask)
+    action = greedy_play(s, params, mask)
     return action if action != NONE else greedy_discard(s, p, mask)
 
 

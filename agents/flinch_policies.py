@@ -7,24 +7,27 @@ are made for the tables' rules and are legal under all others.
 
 import numpy as np
 
-from flinchenv.core.bits import count_bits, has, nth_bit
+from flinchenv.core.bits import count_bits, has, last_bit, nth_bit
 from flinchenv.core.kernel import helper, routine
 from flinchenv.core.rng import HALF, LOW, scale_down
 from flinchenv.flinch.cards import EMPTY, NONE, RANKS, below_node, card_in
 from flinchenv.flinch.center import EIGHTS
 from flinchenv.flinch.ending import same_side
 from flinchenv.flinch.moves import HAND, LAYDOWN, PLAY, RESERVE
-from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
+from flinchenv.flinch.rules import MAX_RESERVES
 
 from .flinch_moves import (
     act_elsewhere,
     discard_id,
+    discard_slots,
     due_play,
     greedy_discard,
-    hand_play,
+    hand_id,
+    hand_ranks,
     no_discard,
     reserve_play,
     reserve_rank,
+    reserve_slots,
     tidy_action,
 )
 
@@ -35,7 +38,7 @@ def greedy_policy(s, params, seats, player, mask, draw):
     if s.phase != PLAY:
         return outside_turn(s, params, player, mask)
     action = due_play(s, params, mask)
-    return action if action != NONE else tidy_action(s, player, mask)
+    return action if action != NONE else tidy_action(s, params, player, mask)
 
 
 @routine
@@ -46,7 +49,7 @@ def planner_policy(s, params, seats, player, mask, draw):
     action = due_play(s, params, mask)
     if action == NONE:
         action = path_play(s, params, player, mask)
-    return action if action != NONE else tidy_action(s, player, mask)
+    return action if action != NONE else tidy_action(s, params, player, mask)
 
 
 @routine
@@ -129,15 +132,20 @@ def card_beneath(s, p, slot, depth):
 @routine
 def harmless_play(s, params, seats, p, mask):
     """The first of GREEDY's plays that completes a pile or that no opponent's Stockpile can follow, or NONE."""
-    for k in range(MAX_RESERVES):
-        slot = MAX_RESERVES - 1 - k
+    slots = reserve_slots(params, mask)
+    while slots:
+        slot = last_bit(slots)
+        slots ^= 1 << slot
         action = reserve_play(mask, slot)
-        if action != NONE and is_harmless(s, params, seats, p, reserve_rank(s, seats, p, action, slot)):
+        if is_harmless(s, params, seats, p, reserve_rank(s, seats, p, action, slot)):
             return action
-    for k in range(MAX_RANK):
-        action = hand_play(s, mask, MAX_RANK - k)
-        if action != NONE and is_harmless(s, params, seats, p, MAX_RANK - k):
-            return action
+    up, down = hand_ranks(s, mask)
+    ranks = up | down
+    while ranks:
+        rank = last_bit(ranks)
+        ranks ^= 1 << rank
+        if is_harmless(s, params, seats, p, rank):
+            return hand_id(up, rank)
     return NONE
 
 
@@ -155,11 +163,11 @@ def random_discard(s, p, mask, draw):
     """A random hand card to a random place; see `no_discard`."""
     ranks, slots, cards = 0, 0, 0
     for rank in range(RANKS):
-        for slot in range(MAX_RESERVES):
-            if mask[discard_id(rank, slot)]:
-                ranks |= 1 << rank
-                slots |= 1 << slot
-        cards += has(ranks, rank) * np.int64(s.hand[p, rank])
+        places = discard_slots(mask, rank)
+        slots |= places
+        if places:
+            ranks |= 1 << rank
+            cards += np.int64(s.hand[p, rank])
     if cards == 0:
         return no_discard(mask)
     k = scale_down(draw >> HALF, cards)

@@ -183,7 +183,7 @@ def first_policy(s, params, seats, player, mask, draw):
         return act_elsewhere(s, params, player, mask)
     action = due_play(s, params, mask)
     if action == NONE:
-        action = greedy_play(s, mask)
+        action = greedy_play(s, params, mask)
     return action if action != NONE else first_discard(mask)
 
 
@@ -193,7 +193,7 @@ def tidy_policy(s, params, seats, player, mask, draw):
     if s.phase != PLAY:
         return act_elsewhere(s, params, player, mask)
     action = due_play(s, params, mask)
-    return action if action != NONE else tidy_action(s, player, mask)
+    return action if action != NONE else tidy_action(s, params, player, mask)
 
 
 @routine
@@ -204,7 +204,7 @@ def route_policy(s, params, seats, player, mask, draw):
     action = due_play(s, params, mask)
     if action == NONE:
         action = route_play(s, params, seats, player, mask)
-    return action if action != NONE else tidy_action(s, player, mask)
+    return action if action != NONE else tidy_action(s, params, player, mask)
 
 
 class FirstAgent(FlinchAgent):

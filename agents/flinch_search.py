@@ -7,7 +7,7 @@ own open cards can follow up until they do not. Discards put equal cards togethe
 
 import numpy as np
 
-from flinchenv.core.bits import clipped, count_bits, has
+from flinchenv.core.bits import clipped, count_bits, first_bit, has, last_bit
 from flinchenv.core.kernel import helper, routine
 from flinchenv.flinch.cards import NONE, WILD
 from flinchenv.flinch.center import EIGHTS, UP
@@ -20,13 +20,16 @@ from .flinch_moves import (
     LAST_CHOICE,
     discard_id,
     discard_score,
+    discard_slots,
     due_play,
     fits_now,
     greedy_play,
-    hand_play,
+    hand_id,
+    hand_ranks,
     no_discard,
     reserve_play,
     reserve_rank,
+    reserve_slots,
 )
 from .flinch_route import act_outside_turn, is_number, own_ranks, play_of, ranks_below, route, route_play, tops_of
 from .flinch_table import FlinchAgent
@@ -58,7 +61,7 @@ def free_action(s, params, seats, p, mask, kept):
     if action == NONE:
         action = harmless_play(s, params, seats, p, mask, kept)
     if action == NONE and s.forced:
-        action = greedy_play(s, mask)
+        action = greedy_play(s, params, mask)
     return action if action != NONE else best_discard(s, params, seats, p, mask)
 
 
@@ -106,19 +109,22 @@ def goes_down(params, action, rank):
 @routine
 def harmless_play(s, params, seats, p, mask, kept):
     """The first harmless play, the hand's high ranks but those `kept` first, then Reserve Piles, or NONE."""
-    for k in range(MAX_RANK):
-        rank = MAX_RANK - k
-        action = hand_play(s, mask, rank)
-        playable = action != NONE and not has(kept, rank)
-        if playable and is_harmless(s, params, seats, p, rank, goes_down(params, action, rank)):
+    up, down = hand_ranks(s, mask)
+    ranks = (up | down) & ~kept
+    while ranks:
+        rank = last_bit(ranks)
+        ranks ^= 1 << rank
+        action = hand_id(up, rank)
+        if is_harmless(s, params, seats, p, rank, goes_down(params, action, rank)):
             return action
-    for k in range(MAX_RESERVES):
-        slot = MAX_RESERVES - 1 - k
+    slots = reserve_slots(params, mask)
+    while slots:
+        slot = last_bit(slots)
+        slots ^= 1 << slot
         action = reserve_play(mask, slot)
-        if action != NONE:
-            rank = reserve_rank(s, seats, p, action, slot)
-            if is_number(rank) and is_harmless(s, params, seats, p, rank, goes_down(params, action, rank)):
-                return action
+        rank = reserve_rank(s, seats, p, action, slot)
+        if is_number(rank) and is_harmless(s, params, seats, p, rank, goes_down(params, action, rank)):
+            return action
     return NONE
 
 
@@ -165,12 +171,17 @@ def best_discard(s, params, seats, p, mask):
     way, descending = route(s, params, target, own_ranks(s, params, seats, p))
     before = target + 1 if descending else target - 1
     best, chosen = 0, NONE
-    for rank in range(MAX_RANK + 1):
-        for slot in range(MAX_RESERVES):
-            if mask[discard_id(rank, slot)]:
-                score = route_score(s, p, rank, slot, way) - KEPT * (rank == before)
-                if chosen == NONE or score > best:
-                    best, chosen = score, discard_id(rank, slot)
+    ranks = np.int64(s.hand_set[p])
+    while ranks:
+        rank = first_bit(ranks)
+        ranks &= ranks - 1
+        slots = discard_slots(mask, rank)
+        while slots:
+            slot = first_bit(slots)
+            slots &= slots - 1
+            score = route_score(s, p, rank, slot, way) - KEPT * (rank == before)
+            if chosen == NONE or score > best:
+                best, chosen = score, discard_id(rank, slot)
     return chosen if chosen != NONE else no_discard(mask)
 
 

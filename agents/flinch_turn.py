@@ -99,7 +99,7 @@ def sides(action_mask):
 def planned(s, params, seats, p, mask):
     """What level 4 does, or, if that is not allowed, a play that level 1 makes."""
     action = search_policy(s, params, seats, p, mask, NO_DRAW)
-    return action if mask[action] else greedy_play(s, mask)
+    return action if mask[action] else greedy_play(s, params, mask)
 
 
 @kernel

@@ -14,11 +14,10 @@ from flinchenv.core.rng import GAMMA, below, mix
 from flinchenv.core.spec import RUNNING
 
 from .policy import bot_kernel
-from .search_playouts import playout_kernels
+from .search_playouts import NONE, playout_kernels
 
 EXPLORATION = 0.7  # of UCB1, in units of the spread of the values met so far
 MOST_NODES = 2**17  # a tree that is full grows no further
-NONE = -1
 NODE = np.dtype(
     [
         ("parent", np.int32),
@@ -142,7 +141,9 @@ def tree_kernel(game, loops, policy, is_flinch):
                     rewards[q] = 0
                 play_round(s, params, seats, max_steps, rewards)
                 depth += 1
-            run(s, params, seats, horizon - depth, max_steps, outlook, point, counter, values, rewards, mask)
+            run(
+                s, params, seats, NONE, NONE, horizon - depth, max_steps, outlook, point, counter, values, rewards, mask
+            )  # fmt: skip
             for p in range(len(seats)):
                 bounds[0], bounds[1] = min(bounds[0], values[p]), max(bounds[1], values[p])
             while node != 0:

@@ -216,7 +216,7 @@ def matrix_kernels(game, loops, policy, is_flinch):
                     if is_asked(s, params, seats, p):
                         s.pending[p] = actions[p, chosen[p], r]
                 play_round(s, params, seats, max_steps, rewards)
-        run(s, params, seats, horizon - rounds, max_steps, outlook, point, counter, values, rewards, mask)
+        run(s, params, seats, NONE, NONE, horizon - rounds, max_steps, outlook, point, counter, values, rewards, mask)
 
     @routine
     def find_mixture(regrets, size, mixture):

@@ -110,7 +110,7 @@ def playout_kernels(game, loops, policy, is_flinch):
     uniform = policy is None
     policy = random_actions if uniform else policy
 
-    @routine
+    @helper
     def choose(s, params, seats, player, mask, draw):
         """The policy's action in a filled mask; of uniform play the one that `random_actions` left pending."""
         if uniform:
@@ -158,28 +158,37 @@ def playout_kernels(game, loops, policy, is_flinch):
             else:
                 values[p] += point * (own - others / max(1, sides - 1)) / mates
 
-    @routine
+    @helper
     def play_on(s, params, seats, player, action, max_steps, counter, rewards, mask):
         """One round: `player` takes `action`, the policy chooses for all others (and all, for a player of NONE)."""
         counter = draw_round(s, params, seats, counter)
-        for p in range(len(seats)):
-            rewards[p] = 0
+        first, last = 0, len(seats)
+        if game.turn_based:  # nobody else is asked
+            first = np.int64(s.current_player)
+            last = first + 1
+        for p in range(first, last):
             if p == player:
                 s.pending[p] = action
             elif not uniform and is_asked(s, params, seats, p):
                 fill_action_mask(s, params, seats, p, mask)
                 counter = counter + GAMMA
                 s.pending[p] = choose(s, params, seats, p, mask, mix(counter))
+        for p in range(len(seats)):
+            rewards[p] = 0
         play_round(s, params, seats, max_steps, rewards)
         return counter
 
     @routine
-    def run(s, params, seats, steps, max_steps, outlook, point, counter, values, rewards, mask):
-        """Play a game on by the policy for at most so many rounds; (P,) values are what it is worth then."""
+    def run(s, params, seats, player, action, steps, max_steps, outlook, point, counter, values, rewards, mask):
+        """Play a game on by the policy for at most so many rounds; (P,) values are what it is worth then.
+
+        In the first of them `player` takes `action`; NONE for nobody.
+        """
         for _ in range(steps):
             if s.end_reason != RUNNING:
                 break
-            counter = play_on(s, params, seats, NONE, NONE, max_steps, counter, rewards, mask)
+            counter = play_on(s, params, seats, player, action, max_steps, counter, rewards, mask)
+            player = NONE
         for p in range(len(seats)):
             values[p] = s.returns[p]
         if s.end_reason == RUNNING:
@@ -190,9 +199,10 @@ def playout_kernels(game, loops, policy, is_flinch):
     ):  # fmt: skip
         params = rules[0]
         for i in range(len(games)):
-            s = games[i]
-            counter = play_on(s, params, seats, player, actions[i], max_steps, counters[i], rewards[0], mask[0])
-            run(s, params, seats, horizon - 1, max_steps, outlook, point, counter, values[i], rewards[0], mask[0])
+            run(
+                games[i], params, seats, player, actions[i], horizon, max_steps, outlook, point, counters[i], values[i],
+                rewards[0], mask[0],
+            )  # fmt: skip
 
     def ask(games, rules, seats, player, mask):
         return UNSET if uniform else choose(games[0], rules[0], seats, player, mask, NO_DRAW)

@@ -242,6 +242,26 @@ def test_put_bits_writes_exactly_its_entries(width):
         assert row.tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_get_bits_reads_exactly_its_entries(width):
+    names = {"get_bits": bits.get_bits}
+    exec(f"def read(row, at): return get_bits(row, at, {width})", names)
+    read = njit(_nrt=False)(names["read"])
+    rng = np.random.default_rng(width)
+    for _ in range(20):
+        row = np.ones(width + 6, np.int8)
+        row[3 : 3 + width] = rng.integers(-1, 3, width)  # whatever is not 0 counts
+        found = read(row, 3)
+        assert [found >> k & 1 for k in range(width)] == [int(v != 0) for v in row[3 : 3 + width]]
+
+
+def test_first_and_last_bit():
+    rng = np.random.default_rng(0)
+    for x in [1, 1 << 31, (1 << 32) - 1, *rng.integers(1, 2**32, 200)]:
+        members = [k for k in range(32) if int(x) >> k & 1]
+        assert (int(bits.first_bit(int(x))), int(bits.last_bit(int(x)))) == (members[0], members[-1])
+
+
 @njit(_nrt=False)
 def _write_seats(rows, sets, values, seats):
     for p in range(len(seats)):

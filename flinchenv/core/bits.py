@@ -88,6 +88,14 @@ def _get_word(row, at, width):
     return word
 
 
+def _get_bits(row, at, width):
+    """The set of the entries that are not 0 among `width` (a literal: 8, 16, 32 or 64) of an int8 array."""
+    found = 0
+    for k in range(width):
+        found |= int(row[at + k] != 0) << k
+    return found
+
+
 def _put_run(row, at, source, start, size):
     """Copy `size` entries of an int8 array, from `start` on."""
     for k in range(size):
@@ -287,6 +295,18 @@ def _compiled_get_word(typingctx, row, at, width):
     return types.uint64(row, types.int64, width), codegen
 
 
+def _compiled_get_bits(typingctx, row, at, width):
+    def codegen(context, builder, sig, args):
+        lanes = width.literal_value
+        kind = ir.VectorType(ir.IntType(8), lanes)
+        start = builder.bitcast(_entry(context, builder, row, args[0], args[1]), kind.as_pointer())
+        flags = builder.icmp_unsigned("!=", builder.load(start, align=1), ir.Constant(kind, None))
+        bits = builder.bitcast(flags, ir.IntType(lanes))
+        return bits if lanes == WORD else builder.zext(bits, ir.IntType(WORD))
+
+    return types.int64(row, types.int64, width), codegen
+
+
 def _compiled_put_run(typingctx, row, at, source, start, size):
     def codegen(context, builder, sig, args):
         target = _entry(context, builder, row, args[0], args[1])
@@ -307,7 +327,7 @@ if config.DISABLE_JIT:
     put_bits, put_pairs, count_bits = _put_bits, _put_pairs, _count_bits
     put_seats, put_seats_onehot = _put_seats, _put_seats_onehot
     put_views, put_views_count = _put_views, _put_views_count
-    put_word, get_word, put_run = _put_word, _get_word, _put_run
+    put_word, get_word, get_bits, put_run = _put_word, _get_word, _get_bits, _put_run
 else:
     count_bits = intrinsic(_compiled_count_bits)
     if config.BOUNDSCHECK:
@@ -316,6 +336,7 @@ else:
         _put_seats, _put_seats_onehot = put_seats, put_seats_onehot
         put_views, put_views_count = helper(_put_views), helper(_put_views_count)
         put_word, get_word, put_run = helper(_put_word), helper(_get_word), helper(_put_run)
+        get_bits = helper(_get_bits)
     else:
         literal = intrinsic(prefer_literal=True)
         put_bits = literal(_compiled_put_bits)
@@ -325,6 +346,7 @@ else:
         put_views = literal(_compiled_put_views)
         put_views_count = literal(_compiled_put_views_count)
         put_word, get_word = literal(_compiled_put_word), literal(_compiled_get_word)
+        get_bits = literal(_compiled_get_bits)
         put_run = intrinsic(_compiled_put_run)
 
 
@@ -410,6 +432,14 @@ def natural(x):
 def first_bit(x):
     """The least member of a set that is not empty."""
     return count_bits((x & -x) - 1)
+
+
+@helper
+def last_bit(x):
+    """The greatest member of a set of numbers below 32 that is not empty."""
+    for k in (1, 2, 4, 8, 16):
+        x |= x >> k
+    return count_bits(x) - 1
 
 
 @helper

@@ -255,11 +255,16 @@ def test_get_bits_reads_exactly_its_entries(width):
         assert [found >> k & 1 for k in range(width)] == [int(v != 0) for v in row[3 : 3 + width]]
 
 
+@njit(_nrt=False)
+def _ends(x):
+    return bits.first_bit(x), bits.last_bit(x)
+
+
 def test_first_and_last_bit():
     rng = np.random.default_rng(0)
     for x in [1, 1 << 31, (1 << 32) - 1, *rng.integers(1, 2**32, 200)]:
         members = [k for k in range(32) if int(x) >> k & 1]
-        assert (int(bits.first_bit(int(x))), int(bits.last_bit(int(x)))) == (members[0], members[-1])
+        assert _ends(int(x)) == (members[0], members[-1])
 
 
 @njit(_nrt=False)

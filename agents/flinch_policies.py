@@ -10,7 +10,7 @@ import numpy as np
 from flinchenv.core.bits import count_bits, has, last_bit, nth_bit
 from flinchenv.core.kernel import helper, routine
 from flinchenv.core.rng import HALF, LOW, scale_down
-from flinchenv.flinch.cards import EMPTY, NONE, RANKS, below_node, card_in
+from flinchenv.flinch.cards import BOTTOM, EMPTY, NONE, RANKS, below_node, card_in
 from flinchenv.flinch.center import EIGHTS
 from flinchenv.flinch.ending import same_side
 from flinchenv.flinch.moves import HAND, LAYDOWN, PLAY, RESERVE
@@ -123,10 +123,10 @@ def first_of_path(s, p, low, high):
 def card_beneath(s, p, slot, depth):
     """The card of a Reserve Pile that has so many others on it, or EMPTY."""
     node = np.int64(s.pile[p, slot])
-    while node != NONE and depth > 0:
+    while node != BOTTOM and depth > 0:
         node = below_node(s, node)
         depth -= 1
-    return EMPTY if node == NONE else card_in(s, node)
+    return card_in(s, node)
 
 
 @routine

@@ -8,6 +8,7 @@ import numpy as np
 import flinchenv
 
 WILD, NONE, EMPTY, KNOWN = 0, -1, 31, 32  # in records; in words a wild is "W", an empty pile None
+BOTTOM = 0  # the node beneath all piles
 PHASES = ("open", "laydown", "play", "name", "challenge")
 FRESH = {  # what a turn that begins, in a game that runs, knows of itself
     "end_reason": 0, "truncated": 0, "winners": 0, "returns": 0, "length": 0, "turns": 0,
@@ -83,11 +84,12 @@ class Table:
                 last.append(self._filler(free, fit, 1))
             last[0] += free.elements()
 
-        s.fresh, s.freed, s.removed_piles = 0, NONE, removed
+        s.fresh, s.freed, s.removed_piles = BOTTOM + 1, BOTTOM, removed
+        s.nodes[BOTTOM] = EMPTY
         s.removed[:] = [gone[rank] for rank in range(16)]
         self._lay_centre(s, centre)
         s.hand[:] = 0
-        s.top[:], s.pile[:], s.pile_cards[:] = EMPTY, NONE, 0
+        s.top[:], s.pile[:], s.pile_cards[:] = EMPTY, BOTTOM, 0
         for p in self.seats:
             for card in hands[p]:
                 s.hand[p, _number(card)] += 1
@@ -153,9 +155,9 @@ class Table:
             s.shown[p, 2] = sum(min(int(count), 127) << 8 * k for k, count in enumerate(counts))
 
     def _lay_pile(self, s, cards):
-        node = NONE
+        node = BOTTOM
         for card in reversed(cards):
-            s.nodes[s.fresh] = node + 1 << 6 | _number(card)
+            s.nodes[s.fresh] = node << 6 | _number(card)
             node = int(s.fresh)
             s.fresh += 1
         return node
@@ -288,10 +290,10 @@ class Table:
 
     def _pile(self, s, node):
         cards = []
-        while node != NONE:
+        while node != BOTTOM:
             word = int(s.nodes[node])
             cards.append(word & 63)
-            node = (word >> 6) - 1
+            node = word >> 6
         return cards
 
     @property

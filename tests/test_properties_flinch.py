@@ -13,7 +13,7 @@ from numba import njit
 
 import flinchenv
 from flinchenv.core.spec import FORFEIT, RUNNING
-from flinchenv.flinch.cards import EMPTY, KNOWN, RANKS, WILD
+from flinchenv.flinch.cards import BOTTOM, EMPTY, KNOWN, RANKS, WILD
 from flinchenv.flinch.moves import CHALLENGE, LAYDOWN, NUM_ACTIONS, PLAY
 from flinchenv.flinch.show import pile_cards
 from games import OPTION_CASES, ids_of, over
@@ -38,16 +38,16 @@ def count_cards(s, n, reserves, total, in_reserves, in_stocks):
             total[rank] += s.hand[p, rank]
     for p in range(n):
         node = s.stock[p]
-        while node != -1:
+        while node != BOTTOM:
             total[s.nodes[node] & 31] += 1
             in_stocks[p] += 1
-            node = np.int64(s.nodes[node] >> 6) - 1
+            node = np.int64(s.nodes[node] >> 6)
         for j in range(reserves):
             node = s.pile[p, j]
-            while node != -1:
+            while node != BOTTOM:
                 total[s.nodes[node] & 63] += 1
                 in_reserves[p, j, s.nodes[node] & 63] += 1
-                node = np.int64(s.nodes[node] >> 6) - 1
+                node = np.int64(s.nodes[node] >> 6)
 
 
 def center_cards(s, rules):

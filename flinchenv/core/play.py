@@ -153,9 +153,7 @@ def loops(game):
 
     @helper
     def earn_round(s, params, seats, max_steps, rewards, returns):
-        """`play_round`, and what it pays added to `returns`."""
-        for p in range(len(seats)):
-            rewards[p] = 0
+        """`play_round` with rewards of zero before it, and what it pays added to `returns`."""
         if play_round(s, params, seats, max_steps, rewards):
             for p in range(len(seats)):
                 returns[p] += rewards[p]
@@ -296,16 +294,22 @@ def loops(game):
         params = rules[0]
         for i in rows(start, stop):
             s = games[i]
+            prefetch(games, np.int64(i) + 1)
+            counter, decided = counters[i], np.int64(0)
             for _ in range(num_steps):
                 if s.end_reason != RUNNING:
                     break
-                decisions[i] += random_actions(s, params, seats, counters[i])
-                counters[i] = counters[i] + GAMMA * np.uint64(len(seats))
+                for p in range(len(seats)):
+                    rewards[i, p] = 0
+                decided += random_actions(s, params, seats, counter)
+                counter = counter + GAMMA * np.uint64(len(seats))
                 earn_round(s, params, seats, max_steps, rewards[i], returns[i])
                 if s.end_reason != RUNNING:
                     finished[i] += 1
                     if auto_reset:
                         start_next_episode(s, params, seats)
+            counters[i] = counter
+            decisions[i] += decided
 
     @kernel
     def rollout_policy(
@@ -323,6 +327,8 @@ def loops(game):
             for _ in range(num_steps):
                 if s.end_reason != RUNNING:
                     break
+                for p in range(len(seats)):
+                    rewards[i, p] = 0
                 for p in range(len(seats)):
                     if is_asked(s, params, seats, p):
                         fill_action_mask(s, params, seats, p, mask)

@@ -6,19 +6,22 @@ shuffling it before. Stockpiles and Reserve Piles are linked lists of nodes, so 
 
 import numpy as np
 
-from ..core.bits import clipped, first_bit, has, natural
+from ..core.bits import clipped, first_bit, has, natural, put_word
 from ..core.kernel import helper, routine
 from ..core.rng import GAMMA, HALF, random_below
 from .rules import MAX_PACKS, MAX_RANK, MAX_RESERVES, MAX_SERIES, MAX_WILDS
 
 WILD = 0
 RANKS = MAX_RANK + 1  # and the wild
-NONE = -1  # no node, no seat, no card
+NONE = -1  # no seat, no card
 EMPTY = 31  # the rank shown by an empty pile: in no set of ranks
 KNOWN = 32  # added to the rank of a Stockpile card that is public although it is not the top
-CARD_BITS = 6  # of a node: a card and its mark; above them 1 + the node beneath
+CARD_BITS = 6  # of a node: a card and its mark; above them the node beneath
 CARD = (1 << CARD_BITS) - 1
+BOTTOM = 0  # the node beneath all piles: it holds EMPTY, lies on itself, and spares every look at a top a question
 MAX_CARDS = MAX_PACKS * (MAX_RANK * MAX_SERIES + MAX_WILDS)
+WORD = 8  # cards of the Stack that are written at once, a literal
+EACH_BYTE = np.uint64(0x0101010101010101)
 
 LAZY, EAGER, IMMEDIATE = range(3)  # recycle, in the order of rules.py
 
@@ -28,6 +31,8 @@ STOCK_LANE = MAX_RESERVES
 COUNTS = 2  # the word of the counts
 STOCK_BYTE, HAND_BYTE, RESERVE_BYTE = 0, 1, 2
 LANE, BYTE, ONE = np.uint64(0xFFFF), np.uint64(0xFF), np.uint64(1)
+EACH_LANE = np.uint64(0x0001000100010001)
+LANE_TOPS, GATHER, GATHERED = np.uint64(0x8000800080008000), np.uint64(0x0000200040008001), np.uint64(60)
 
 
 # --- The Stack --------------------------------------------------------------------------------------------------------
@@ -37,8 +42,9 @@ LANE, BYTE, ONE = np.uint64(0xFFFF), np.uint64(0xFF), np.uint64(1)
 def take_all_cards(s, params):
     """Put the whole deck into the Stack and clear all other places (F8)."""
     s.left = 0
-    s.fresh = 0
-    s.freed = NONE
+    set_node(s, BOTTOM, EMPTY, BOTTOM)
+    s.fresh = BOTTOM + 1
+    s.freed = BOTTOM
     s.removed_piles = 0
     for rank in range(1, params.num_ranks + 1):
         put_into_stack(s, rank, params.copies)
@@ -48,10 +54,10 @@ def take_all_cards(s, params):
 
 @helper
 def put_into_stack(s, rank, count):
-    """Add some cards of one rank to the Stack."""
+    """Add some cards of one rank to the Stack; a store may reach beyond them, where none lie."""
     left = np.int64(s.left)
-    for k in range(left, left + count):
-        s.deck[k] = rank
+    for k in range(0, count, WORD):
+        put_word(s.deck, left + k, np.uint64(rank) * EACH_BYTE, WORD)
     s.left = left + count
 
 
@@ -108,9 +114,8 @@ def fill_hand(s, params, p):
     if s.left == 0 and s.removed_piles > 0:
         recycle(s, params)
     draws = min(np.int64(params.hand_size), np.int64(s.left))
-    for _ in range(draws):
-        take_into_hand(s, p, draw_card(s))
     if draws:
+        draw_hand(s, p, draws)
         s.starter_free &= ~(1 << p)
         recycle_if_due(s, params)
 
@@ -124,13 +129,17 @@ def redraw(s, params, seats):
 
 
 @helper
-def take_into_hand(s, p, rank):
-    """A card comes to a hand, seen by its owner alone."""
-    s.hand[p, rank] += 1
-    s.hand_set[p] |= 1 << rank
-    s.hand_cards[p] += 1
-    s.shown[p, COUNTS] += ONE << np.uint64(8 * HAND_BYTE)
-    remember_own(s, p, rank)
+def draw_hand(s, p, draws):
+    """Cards come from the Stack to a hand, seen by its owner alone."""
+    drawn = np.int64(0)
+    for _ in range(draws):
+        rank = draw_card(s)
+        s.hand[p, rank] += 1
+        s.hand_set[p] |= 1 << rank
+        drawn = drawn * RANKS + rank
+    s.hand_cards[p] += draws
+    s.shown[p, COUNTS] += np.uint64(draws) << np.uint64(8 * HAND_BYTE)
+    remember_own(s, p, drawn)
 
 
 @helper
@@ -193,25 +202,23 @@ def card_in(s, node):
 
 @helper
 def below_node(s, node):
-    """The node beneath, or NONE."""
-    return (np.int64(s.nodes[node]) >> CARD_BITS) - 1
+    """The node beneath, or BOTTOM."""
+    return np.int64(s.nodes[node]) >> CARD_BITS
 
 
 @helper
 def set_node(s, node, card, below):
     """Put a card and what lies beneath it into a node: one word, so that a pile's end is one place in memory."""
-    s.nodes[node] = below + 1 << CARD_BITS | card
+    s.nodes[node] = below << CARD_BITS | card
 
 
 @helper
 def new_node(s, card, below):
     """A node for a card that lies on the node `below`."""
-    node = natural(s.fresh)
-    if s.freed != NONE:
-        node = natural(s.freed)
-        s.freed = below_node(s, node)
-    else:
-        s.fresh += 1
+    freed, fresh = natural(s.freed), natural(s.fresh)
+    node = fresh if freed == BOTTOM else freed
+    s.freed = below_node(s, freed)
+    s.fresh = fresh + (freed == BOTTOM)
     set_node(s, node, card, below)
     return node
 
@@ -258,8 +265,8 @@ def turn_up(s, p, left):
     """A Stockpile has `left` cards, and its top one shows (F9)."""
     s.stock_left[p] = left
     s.scores[p] = -left
-    top = np.int64(s.stock[p])
-    s.stock_rank[p] = EMPTY if top == NONE else rank_of(card_in(s, natural(top)))
+    top = natural(s.stock[p])
+    s.stock_rank[p] = rank_of(card_in(s, top))
     show_top(s, p, STOCK_LANE, s.stock_rank[p])
     show_count(s, p, STOCK_BYTE, left)
 
@@ -276,7 +283,7 @@ def pop_stock(s, p):
 @routine
 def put_under_stock(s, p, card):
     """Put a card at the bottom of a Stockpile (F34)."""
-    node = new_node(s, card, NONE)
+    node = new_node(s, card, BOTTOM)
     if s.stock_left[p] == 0:
         s.stock[p] = node
     else:
@@ -312,7 +319,7 @@ def pop_reserve(s, p, slot):
     node = free_node(s, natural(s.pile[p, slot]))
     s.pile[p, slot] = node
     s.pile_cards[p, slot] -= 1
-    s.top[p, slot] = EMPTY if node == NONE else card_in(s, natural(node))
+    s.top[p, slot] = card_in(s, natural(node))
     show_top(s, p, slot, s.top[p, slot])
     show_count(s, p, RESERVE_BYTE + slot, s.pile_cards[p, slot])
     return rank
@@ -329,12 +336,27 @@ def push_reserve(s, p, slot, rank):
 
 
 @helper
+def open_ranks(s, p):
+    """The set of the ranks that a seat's Stockpile and Reserve Piles show, out of the lanes of `shown`."""
+    ranks = s.shown[p, 0] | s.shown[p, 1]
+    ranks |= ranks >> np.uint64(32)
+    return np.int64((ranks | ranks >> np.uint64(16)) & LANE)
+
+
+@helper
+def slots_showing(s, p, ranks):
+    """The set of a seat's Reserve places whose top card is of one of these ranks, out of the lanes of `shown`."""
+    lanes = s.shown[p, 0] & np.uint64(ranks) * EACH_LANE
+    # A lane that is not 0 carries into its highest bit; the product gathers the four of them.
+    found = (lanes | (lanes & ~LANE_TOPS) + ~LANE_TOPS) & LANE_TOPS
+    last = s.shown[p, 1] & np.uint64(ranks) & LANE
+    return np.int64(found * GATHER >> GATHERED) | np.int64(last != 0) << STOCK_LANE - 1
+
+
+@helper
 def empty_slots(s, params, p):
     """The set of a seat's Reserve places that hold no pile."""
-    slots = np.int64(0)
-    for j in range(MAX_RESERVES):
-        slots |= (s.top[p, j] == EMPTY) << j
-    return slots & params.all_slots
+    return params.all_slots & ~slots_showing(s, p, np.int64(LANE))
 
 
 @helper

@@ -6,7 +6,7 @@ from ..core.kernel import helper, routine
 from ..core.rewards import pay_places
 from ..core.spec import COMMON_REASONS, FIRST_OWN_REASON, FORFEIT
 from .cards import redraw, reserves_into_stack
-from .moves import OPEN, all_plays, mate
+from .moves import OPEN, has_play, mate
 
 END_REASONS = (*COMMON_REASONS, "goal", "dead", "max_turns", "max_plays_per_turn")
 GOAL, DEAD, MAX_TURNS, MAX_PLAYS = range(FIRST_OWN_REASON, len(END_REASONS))
@@ -54,10 +54,10 @@ def is_dead(s, params, seats):
     """FA13: nothing to draw, and nobody has a card that could be played, duties ignored."""
     if s.left > 0 or s.removed_piles > 0:
         return False
-    p = 0
-    while p < len(seats) and not all_plays(s, params, seats, p):
-        p += 1
-    return p == len(seats)
+    alive = False
+    for p in range(len(seats)):
+        alive |= has_play(s, params, seats, p)
+    return not alive
 
 
 @routine

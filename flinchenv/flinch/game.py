@@ -12,19 +12,20 @@ from ..core.kernel import helper, routine
 from ..core.spec import RUNNING, game_dtype
 from .calls import note_offences
 from .cards import (
+    BOTTOM,
     EMPTY,
     MAX_CARDS,
     NONE,
     RANKS,
+    WORD,
     deal_stock,
-    draw_card,
+    draw_hand,
     fill_hand,
     lay_down_spread,
     leave_hand,
     push_reserve,
     redraw,
     take_all_cards,
-    take_into_hand,
     write_history,
 )
 from .center import ARM, MAX_PILES, clear_center
@@ -106,13 +107,13 @@ GAME = game_dtype(
         ("top", np.int8, (MAX_PLAYERS, MAX_RESERVES)),  # the Reserve Piles' top cards, or EMPTY
         ("pile_cards", np.int16, (MAX_PLAYERS, MAX_RESERVES)),
         ("pile", np.int16, (MAX_PLAYERS, MAX_RESERVES)),  # the top cards' nodes
+        ("private", np.uint64, (MAX_PLAYERS,)),  # a running hash of what one seat alone has seen
         ("fresh", np.int16),  # nodes never used begin here
         ("freed", np.int16),  # the first node given back
         ("hand", np.int8, (MAX_PLAYERS, RANKS)),  # cards by rank
-        ("deck", np.int8, (MAX_CARDS,)),  # the first `left` are the Stack, in no order
-        ("nodes", np.uint16, (MAX_CARDS,)),  # of Stockpiles and Reserve Piles (cards.py)
+        ("nodes", np.uint16, (MAX_CARDS + 1,)),  # of Stockpiles and Reserve Piles (cards.py)
+        ("deck", np.int8, (MAX_CARDS + WORD - 1,)),  # the first `left` are the Stack, in no order
         # what is seldom needed
-        ("private", np.uint64, (MAX_PLAYERS,)),  # a running hash of what one seat alone has seen
         ("removed", np.int16, (RANKS,)),  # cards that wait to be recycled, by rank
         ("passes", np.int32),  # seats that have passed, or turned up, in this round of the opening
         ("laid", np.int32),  # the set of seats that have laid a hand down before
@@ -152,7 +153,7 @@ def deal(s, params, seats):
     s.exposed[:] = 0
     s.hand[:] = 0
     s.top[:] = EMPTY
-    s.pile[:] = NONE
+    s.pile[:] = BOTTOM
     s.pile_cards[:] = 0
     s.shown[:] = np.uint64(0)
     s.announced = NONE
@@ -163,7 +164,7 @@ def deal(s, params, seats):
     for p in range(MAX_PLAYERS):
         s.hand_set[p] = 0
         s.hand_cards[p] = 0
-        s.stock[p] = NONE
+        s.stock[p] = BOTTOM
         s.stock_rank[p] = EMPTY
         s.stock_left[p] = 0
         s.due[p] = NONE
@@ -172,8 +173,7 @@ def deal(s, params, seats):
         deal_stock(s, p, np.int64(params.stock_size))
     for p in range(len(seats)):
         s.last_left[p] = side_left(s, params, seats, p)
-        for _ in range(params.hand_size):
-            take_into_hand(s, p, draw_card(s))
+        draw_hand(s, p, np.int64(params.hand_size))
         write_history(s, s.stock_rank[p])
     s.phase = OPEN
     set_turn(s, 0)

@@ -10,8 +10,20 @@ from ..core.bits import count_bits, has, natural, nth_bit
 from ..core.kernel import helper, routine
 from ..core.rng import random_below
 from .calls import RANDOM
-from .cards import KNOWN, NONE, RANKS, WILD, below_node, card_in, discard_slots, draw_card, holds, set_node, sort_stack
-from .moves import CHALLENGE, DISCARD, WILD_DISCARD, all_plays, is_discard
+from .cards import (
+    BOTTOM,
+    KNOWN,
+    RANKS,
+    WILD,
+    below_node,
+    card_in,
+    discard_slots,
+    draw_card,
+    holds,
+    set_node,
+    sort_stack,
+)
+from .moves import CHALLENGE, DISCARD, WILD_DISCARD, has_play, is_discard
 from .rules import MAX_RESERVES
 
 
@@ -25,7 +37,7 @@ def redraw_hidden(s, params, seats, player):
         gather_hands(s, seats, player)
     for p in range(len(seats)):
         node = face_down(s, p)
-        while node != NONE:
+        while node != BOTTOM:
             below = below_node(s, node)
             if card_in(s, node) < KNOWN:
                 set_node(s, node, draw_card(s), below)
@@ -37,7 +49,7 @@ def redraw_hidden(s, params, seats, player):
 @helper
 def face_down(s, p):
     """The node beneath the top of a Stockpile."""
-    return below_node(s, s.stock[p]) if s.stock_left[p] > 0 else np.int64(NONE)
+    return below_node(s, s.stock[p])
 
 
 @helper
@@ -52,7 +64,7 @@ def gather_stocks(s, seats):
     """Take up the face-down cards of all Stockpiles that are not public."""
     for p in range(len(seats)):
         node = face_down(s, p)
-        while node != NONE:
+        while node != BOTTOM:
             if card_in(s, node) < KNOWN:
                 put_back(s, card_in(s, node))
             node = below_node(s, node)
@@ -96,7 +108,7 @@ def deal_hands(s, params, seats, player):
         if s.phase == CHALLENGE and is_discard(s.announced):
             fits &= holds(s, natural(s.turn), ~starters)
         if s.forced:
-            fits &= all_plays(s, params, seats, natural(s.turn)) != 0
+            fits &= has_play(s, params, seats, natural(s.turn))
     return fits
 
 

@@ -6,7 +6,7 @@ Ids: 0 the Stockpile's top, 1..15 a hand card by rank, 16..20 a Reserve Pile's t
 from the hand, 134..138 discard a wild.
 
 Legal ids are kept as a set of plays, a set of ranks and a set of places: every one of these ranks may be discarded to
-every one of these places. In the set of plays all ids but discards follow each other (`id_of`).
+every one of these places. In the set of plays all ids but discards follow each other in their order (`id_of`).
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from ..core.bits import count_bits, natural, nth_bit, put_bits, put_pairs
 from ..core.kernel import helper, routine
 from ..core.rng import GAMMA, HALF, LOW, mix, scale_down
-from .cards import NONE, WILD, can_play, discard_slots, laydown_slots
+from .cards import NONE, WILD, can_play, discard_slots, laydown_slots, open_ranks, slots_showing
 from .rules import MAX_RANK, MAX_RESERVES
 
 STOCK, HAND, RESERVE, DISCARD = 0, 0, 16, 21  # HAND + rank, RESERVE + slot, DISCARD + 5 * (rank - 1) + slot
@@ -28,11 +28,11 @@ NUM_ACTIONS = 139
 OPEN, LAYDOWN, PLAY, NAME, CHALLENGE = range(5)  # phase
 
 # Where ids stand in the set of plays.
-DOWN_BIT, MATE_BIT, MATE_DOWN_BIT, WILD_BIT, END_BIT = 21, 42, 48, 54, 55
-CALLS_BIT = END_BIT + 1
-UP_IDS = 21  # literals for `put_bits`
-MATE_IDS = 12
-END_IDS = 4
+DISCARDS = END_TURN - DISCARD  # ids that are not in it
+END_BIT, CALLS_BIT, DOWN_BIT, MATE_BIT, MATE_DOWN_BIT, WILD_BIT, WILD_DISCARD_BIT = (
+    first - DISCARDS for first in (END_TURN, NO_CALL, DOWN, MATE, MATE_DOWN, WILD_PLAY, WILD_DISCARD)
+)
+FIRST_IDS, LAST_IDS = END_BIT, NUM_ACTIONS - END_TURN  # before and after the discards; literals for `put_bits`
 
 ENFORCED, BY_CALLS, HONOUR = range(3)  # duty_mode
 ALWAYS, TURN_START, NEVER = range(3)  # stock_duty
@@ -44,9 +44,7 @@ EXPOSURE = 1  # illegal_move
 @helper
 def id_of(bit):
     """The action id of a bit in the set of plays."""
-    if bit < DOWN_BIT:
-        return bit
-    return bit + (DOWN - DOWN_BIT) if bit < END_BIT else bit + (END_TURN - END_BIT)
+    return bit + DISCARDS * (bit >= END_BIT)
 
 
 @helper
@@ -118,32 +116,29 @@ def hand_plays(s, ranks):
 @helper
 def reserve_plays(s, p):
     """Plays of the own Reserve Piles' tops (F27)."""
-    plays = np.int64(0)
-    for j in range(MAX_RESERVES):
-        plays |= can_play(s.playable_up, s.top[p, j]) << RESERVE + j
+    plays = slots_showing(s, p, np.int64(s.playable_up)) << RESERVE
     if s.playable_down:
-        for j in range(MAX_RESERVES):
-            plays |= can_play(s.playable_down, s.top[p, j]) << DOWN_BIT + RESERVE + j
+        plays |= slots_showing(s, p, np.int64(s.playable_down)) << DOWN_BIT + RESERVE
     return plays
 
 
 @helper
 def mate_reserve_plays(s, params, seats, p):
     """Plays of the partner's Reserve Piles' tops (F44)."""
-    plays = np.int64(0)
+    if not params.partnership:
+        return np.int64(0)
+    q = mate(seats, p)
+    up, down = np.int64(s.playable_up), np.int64(s.playable_down)
+    return slots_showing(s, q, up) << MATE_BIT + 1 | slots_showing(s, q, down) << MATE_DOWN_BIT + 1
+
+
+@helper
+def has_play(s, params, seats, p):
+    """Whether a seat has any play that fits, duties ignored."""
+    ranks = s.hand_set[p] | open_ranks(s, p)
     if params.partnership:
-        q = mate(seats, p)
-        for j in range(MAX_RESERVES):
-            plays |= can_play(s.playable_up, s.top[q, j]) << MATE_BIT + 1 + j
-            plays |= can_play(s.playable_down, s.top[q, j]) << MATE_DOWN_BIT + 1 + j
-    return plays
-
-
-@routine
-def all_plays(s, params, seats, p):
-    """Every play that fits, duties ignored."""
-    plays = stock_plays(s, p) | mate_stock_plays(s, params, seats, p) | hand_plays(s, np.int64(s.hand_set[p]))
-    return plays | reserve_plays(s, p) | mate_reserve_plays(s, params, seats, p)
+        ranks |= open_ranks(s, mate(seats, p))
+    return ranks & (s.playable_up | s.playable_down) != 0
 
 
 # --- Which actions are legal ------------------------------------------------------------------------------------------
@@ -266,13 +261,10 @@ def fill_action_mask(s, params, seats, player, mask):
     plays, ranks, slots = legal(s, params, seats)
     if player != s.current_player:
         plays, ranks, slots = np.int64(0), np.int64(0), np.int64(0)
-    at = put_bits(mask, 0, plays, UP_IDS)
+    plays |= slots * (ranks & 1) << WILD_DISCARD_BIT
+    at = put_bits(mask, 0, plays, FIRST_IDS)
     at = put_pairs(mask, at, ranks >> 1, MAX_RANK, slots, MAX_RESERVES)
-    at = put_bits(mask, at, plays >> END_BIT, END_IDS)
-    at = put_bits(mask, at, plays >> DOWN_BIT, UP_IDS)
-    at = put_bits(mask, at, plays >> MATE_BIT, MATE_IDS)
-    at = put_bits(mask, at, plays >> WILD_BIT, 1)
-    put_bits(mask, at, slots * (ranks & 1), MAX_RESERVES)
+    put_bits(mask, at, plays >> END_BIT, LAST_IDS)
 
 
 # k * _PART[n] >> 16 is k // n for the few k there are; a division would take ten times as long.

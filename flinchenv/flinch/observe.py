@@ -12,7 +12,7 @@ from ..core.bits import MOST, as_byte, clipped, has, natural, put_bits, put_run,
 from ..core.fields import make_layout
 from ..core.kernel import helper, routine
 from ..core.spec import RUNNING
-from .cards import COUNTS, KNOWN, NONE, RANKS, WILD, below_node, card_in, rank_of
+from .cards import BOTTOM, COUNTS, KNOWN, RANKS, WILD, below_node, card_in, rank_of
 from .center import ARM, BOTH_ENDS, EIGHTS
 from .moves import CHALLENGE
 from .rules import MAX_RESERVES
@@ -216,7 +216,7 @@ def put_piles(s, seats, player, row, at):
         for j in range(DEPTH):
             row[order + j] = 0
         j = 0
-        while node != NONE:
+        while node != BOTTOM:
             rank = card_in(s, node)
             row[ranks + rank] += 1
             if j < DEPTH:

@@ -2,7 +2,7 @@
 
 from ..core.params import refuse
 from ..core.spec import RUNNING
-from .cards import CARD, CARD_BITS, EMPTY, KNOWN, NONE, WILD, rank_of
+from .cards import BOTTOM, CARD, CARD_BITS, EMPTY, KNOWN, WILD, rank_of
 from .ending import END_REASONS
 from .moves import (
     CALL_STARTER,
@@ -103,10 +103,10 @@ def card_name(card):
 def pile_cards(s, node):
     """The cards from a node down, those of a Stockpile with their marks."""
     cards = []
-    while node != NONE:
+    while node != BOTTOM:
         word = int(s.nodes[node])
         cards.append(word & CARD)
-        node = (word >> CARD_BITS) - 1
+        node = word >> CARD_BITS
     return cards
 
 

@@ -47,9 +47,9 @@ from .moves import (
     RESERVE,
     STOCK,
     WILD_PLAY,
-    all_plays,
     discard_rank,
     discard_slot,
+    has_play,
     is_discard,
     is_stock_play,
     mate,
@@ -349,6 +349,6 @@ def find_blocker(s, params, seats):
     if params.blocked == OFF:
         return NONE
     for p in range(len(seats)):
-        if all_plays(s, params, seats, p):
+        if has_play(s, params, seats, p):
             return p
     return NONE

@@ -4,8 +4,9 @@ import numpy as np
 
 from flinchenv.core.kernel import kernel
 from flinchenv.core.spec import RUNNING
-from flinchenv.flinch.cards import EMPTY, NONE, RANKS
+from flinchenv.flinch.cards import EMPTY, HAND_BYTE, NONE, RANKS, RESERVE_BYTE, STOCK_BYTE, STOCK_LANE
 from flinchenv.flinch.center import find_playable
+from flinchenv.flinch.rules import MAX_RESERVES
 
 from .policy import PolicyAgent, field_reader
 
@@ -25,6 +26,16 @@ def find_all_playable(games, rules):
     """Note in each record which ranks fit the centre."""
     for i in range(len(games)):
         find_playable(games[i], rules[0])
+
+
+def shown_words(field):
+    """The words of `shown`, uint64 (N, P, 3), out of the observations' fields."""
+    reserves, stocks = field("reserve_top") @ BY_RANK, field("stock_top") @ BY_RANK
+    lanes, counts = np.zeros((2, *stocks.shape, 8), np.int64)
+    lanes[..., :MAX_RESERVES], lanes[..., STOCK_LANE] = reserves, stocks
+    counts[..., STOCK_BYTE], counts[..., HAND_BYTE] = field("stock_left"), field("hand_cards")
+    counts[..., RESERVE_BYTE : RESERVE_BYTE + MAX_RESERVES] = field("reserve_cards")
+    return np.concatenate([lanes.astype("<u2").view("<u8"), counts.astype(np.uint8).view("<u8")], -1)
 
 
 def records(setup, observation):
@@ -60,6 +71,7 @@ def records(setup, observation):
     games["stock_rank"][:, :n] = rank_of("stock_top", EMPTY)
     games["top"][:, :n] = rank_of("reserve_top", EMPTY)
     games["pile_cards"][:, :n] = field("reserve_cards")
+    games["shown"][:, :n] = shown_words(field)
     games["due"] = NONE
     if rules.can_expose:
         games["exposed"][:, :n] = field("exposed")

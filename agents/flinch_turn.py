@@ -10,7 +10,7 @@ import numpy as np
 
 from flinchenv.core.kernel import helper, kernel, routine
 from flinchenv.core.params import refuse
-from flinchenv.flinch.cards import EMPTY, NONE, RANKS
+from flinchenv.flinch.cards import EMPTY, NONE, RANKS, RESERVE_BYTE, STOCK_LANE, leave_hand, show_count, show_top
 from flinchenv.flinch.center import find_playable, raise_pile
 from flinchenv.flinch.moves import (
     DISCARD,
@@ -141,14 +141,15 @@ def make_play(s, params, action, row, pile_cards, order):
         rank = np.int64(s.stock_rank[0])
         s.stock_left[0] -= 1
         s.stock_rank[0] = UNKNOWN if s.stock_left[0] else EMPTY
+        show_top(s, 0, STOCK_LANE, s.stock_rank[0])
     elif action < RESERVE:
         rank = action - HAND
-        leave_hand(s, rank)
+        leave_hand(s, 0, rank)
     else:
         slot = action - RESERVE
         rank = np.int64(s.top[0, slot])
         s.pile_cards[0, slot] -= 1
-        s.top[0, slot] = next_top(s, slot, row, pile_cards, order) if s.pile_cards[0, slot] else EMPTY
+        show_pile(s, slot, next_top(s, slot, row, pile_cards, order) if s.pile_cards[0, slot] else EMPTY)
     raise_pile(s, params, rank)
     s.removed_piles += rank == params.num_ranks
     find_playable(s, params)
@@ -167,13 +168,14 @@ def next_top(s, slot, row, pile_cards, order):
 @helper
 def lay_down(s, rank, slot):
     """Lay a hand card of seat 0 on a Reserve Pile."""
-    leave_hand(s, rank)
+    leave_hand(s, 0, rank)
     s.pile_cards[0, slot] += 1
-    s.top[0, slot] = rank
+    show_pile(s, slot, rank)
 
 
 @helper
-def leave_hand(s, rank):
-    s.hand[0, rank] -= 1
-    s.hand_set[0] &= ~((s.hand[0, rank] == 0) << rank)
-    s.hand_cards[0] -= 1
+def show_pile(s, slot, rank):
+    """Note what lies open now on a Reserve Pile of seat 0, and how many cards it has."""
+    s.top[0, slot] = rank
+    show_top(s, 0, slot, rank)
+    show_count(s, 0, RESERVE_BYTE + slot, s.pile_cards[0, slot])

@@ -323,6 +323,7 @@ def loops(game):
         params = rules[0]
         for i in rows(start, stop):
             s = games[i]
+            prefetch(games, np.int64(i) + 1)
             mask = masks[i]
             for _ in range(num_steps):
                 if s.end_reason != RUNNING:

@@ -32,7 +32,8 @@ COUNTS = 2  # the word of the counts
 STOCK_BYTE, HAND_BYTE, RESERVE_BYTE = 0, 1, 2
 LANE, BYTE, ONE = np.uint64(0xFFFF), np.uint64(0xFF), np.uint64(1)
 EACH_LANE = np.uint64(0x0001000100010001)
-LANE_TOPS, GATHER, GATHERED = np.uint64(0x8000800080008000), np.uint64(0x0000200040008001), np.uint64(60)
+LANE_TOPS, GATHER_LANES, GATHERED_LANES = np.uint64(0x8000800080008000), np.uint64(0x0000200040008001), np.uint64(60)
+BYTE_TOPS, GATHER_BYTES, GATHERED_BYTES = np.uint64(0x8080808080808080), np.uint64(0x0002040810204081), np.uint64(56)
 
 
 # --- The Stack --------------------------------------------------------------------------------------------------------
@@ -350,13 +351,16 @@ def slots_showing(s, p, ranks):
     # A lane that is not 0 carries into its highest bit; the product gathers the four of them.
     found = (lanes | (lanes & ~LANE_TOPS) + ~LANE_TOPS) & LANE_TOPS
     last = s.shown[p, 1] & np.uint64(ranks) & LANE
-    return np.int64(found * GATHER >> GATHERED) | np.int64(last != 0) << STOCK_LANE - 1
+    return np.int64(found * GATHER_LANES >> GATHERED_LANES) | np.int64(last != 0) << STOCK_LANE - 1
 
 
 @helper
 def empty_slots(s, params, p):
     """The set of a seat's Reserve places that hold no pile."""
-    return params.all_slots & ~slots_showing(s, p, np.int64(LANE))
+    # A byte that is not 0, at most 127, carries into its highest bit; the product gathers them.
+    filled = s.shown[p, COUNTS] + ~BYTE_TOPS & BYTE_TOPS
+    filled = np.int64(filled * GATHER_BYTES >> GATHERED_BYTES) >> RESERVE_BYTE
+    return params.all_slots & ~filled
 
 
 @helper

@@ -14,7 +14,9 @@ from flinchenv.experiments import speed, train
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
-env_speed, peers, train_speed = (importlib.import_module(name) for name in ("env_speed", "peers", "train_speed"))
+env_speed, peers, search_speed, train_speed = (
+    importlib.import_module(name) for name in ("env_speed", "peers", "search_speed", "train_speed")
+)
 
 QUICK = {"runs": 2, "seconds": 0.01, "starts": 0, "presets": False}
 SMALL = ("flip_it-v0", {"num_players": 3})
@@ -157,6 +159,9 @@ def test_env_speed_refuses_a_file_of_other_settings(content, one_column, tmp_pat
         (peers, {"only": "chess"}, "only='chess'"),
         (peers, {"python": "/no/such/python"}, "python='/no/such/python'"),
         (peers, {"rules": {"num_players": 99}}, "num_players=99"),
+        (search_speed, {"env": "flip_it-v0", "players": 99}, "num_players=99"),
+        (search_speed, {"rollout": ("rule:99",)}, "rollout='rule:99'"),
+        (search_speed, {"runs": 0}, "runs=0"),
         (train_speed, {"updates": 0}, "updates=0"),
         (train_speed, {"trainers": ()}, r"trainers=\(\)"),
         (train_speed, {"trainers": ("dqn",)}, "trainers='dqn'"),
@@ -278,6 +283,18 @@ def test_a_peer_that_dies_is_told(stub_peer):
     (row,) = result.data["rows"]
     assert row["failed"] == "the worker ended with code 3" and "missing" not in row
     assert "failed: the worker ended with code 3" in result.text and "not installed" not in result.text
+
+
+@pytest.mark.parametrize(
+    ("env", "rollout"),
+    [("flinch-v0", ("random", "rule:1")), ("flip_it-v0", ("random",)), ("flash10-round-v0", ("rule:2",))],
+)
+def test_search_speed_finishes_games(env, rollout, monkeypatch):
+    monkeypatch.setattr(search_speed, "BATCH", 8)
+    found = search_speed.run(search_speed.Args(env, rollout=rollout, runs=1, seconds=0.01))
+    assert [row["what"] for row in found.data["rows"]] == ["determinisations", *(f"games, {name}" for name in rollout)]
+    assert all(row["a_second"]["low"] > 0 for row in found.data["rows"])
+    assert f"| games, {rollout[-1]} |" in found.text
 
 
 def test_train_speed_takes_inner_parts_off_outer_ones(monkeypatch):

@@ -166,12 +166,9 @@ def discard_score(top, beneath, rank, equal, deep):
 
 
 @helper
-def greedy_score(s, p, rank, slot):
-    """GREEDY's score of a discard."""
-    if rank == WILD:
-        return LAST_CHOICE
-    score = discard_score(np.int64(s.top[p, slot]), clipped(s.pile_cards[p, slot]), rank, EQUAL, DEEP)
-    return score - KEPT * (rank == s.stock_rank[p] - 1)
+def greedy_score(s, p, rank, slot, way):
+    """GREEDY's score of a discard, whatever the `way`."""
+    return discard_score(np.int64(s.top[p, slot]), clipped(s.pile_cards[p, slot]), rank, EQUAL, DEEP)
 
 
 @helper
@@ -190,9 +187,14 @@ def first_discard(mask):
     return END_TURN - HIGH_DISCARDS + first_bit(discards) if discards else no_discard(mask)
 
 
-@routine
-def greedy_discard(s, p, mask):
-    """The discard of the highest score, ranks then places ascending; see `no_discard`."""
+@helper
+def scored_discard(s, p, mask, score_of, way, kept):
+    """The discard of the highest score, ranks then places ascending, a wild's last; see `no_discard`.
+
+    Args:
+        score_of: compiled score_of(s, p, rank, slot, way) -> int, for number cards.
+        kept: a rank that is worth KEPT less as a discard.
+    """
     best, chosen = 0, NONE
     ranks = np.int64(s.hand_set[p])
     while ranks:
@@ -202,10 +204,16 @@ def greedy_discard(s, p, mask):
         while slots:
             slot = first_bit(slots)
             slots &= slots - 1
-            score = greedy_score(s, p, rank, slot)
+            score = LAST_CHOICE if rank == WILD else score_of(s, p, rank, slot, way) - KEPT * (rank == kept)
             if chosen == NONE or score > best:
                 best, chosen = score, discard_id(rank, slot)
     return chosen if chosen != NONE else no_discard(mask)
+
+
+@routine
+def greedy_discard(s, p, mask):
+    """GREEDY's discard: what lies best, but for the card before the Stockpile's."""
+    return scored_discard(s, p, mask, greedy_score, 0, np.int64(s.stock_rank[p]) - 1)
 
 
 @helper

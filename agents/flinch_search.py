@@ -7,7 +7,7 @@ own open cards can follow up until they do not. Discards put equal cards togethe
 
 import numpy as np
 
-from flinchenv.core.bits import clipped, count_bits, first_bit, has, last_bit
+from flinchenv.core.bits import clipped, count_bits, has, last_bit
 from flinchenv.core.kernel import helper, routine
 from flinchenv.flinch.cards import NONE, WILD
 from flinchenv.flinch.center import EIGHTS, UP
@@ -16,20 +16,16 @@ from flinchenv.flinch.moves import DOWN, MATE, MATE_DOWN, PLAY
 from flinchenv.flinch.rules import MAX_RANK, MAX_RESERVES
 
 from .flinch_moves import (
-    KEPT,
-    LAST_CHOICE,
-    discard_id,
     discard_score,
-    discard_slots,
     due_play,
     fits_now,
     greedy_play,
     hand_id,
     hand_ranks,
-    no_discard,
     reserve_play,
     reserve_rank,
     reserve_slots,
+    scored_discard,
 )
 from .flinch_route import act_outside_turn, is_number, own_ranks, play_of, ranks_below, route, route_play, tops_of
 from .flinch_table import FlinchAgent
@@ -166,30 +162,16 @@ def tops_of_rank(s, p, rank):
 
 @routine
 def best_discard(s, params, seats, p, mask):
-    """The discard of the highest score, ranks then places ascending, a wild's last; see `no_discard`."""
+    """What lies best and keeps the route's cards open, but for the card before the Stockpile's."""
     target = np.int64(s.stock_rank[p])
     way, descending = route(s, params, target, own_ranks(s, params, seats, p))
     before = target + 1 if descending else target - 1
-    best, chosen = 0, NONE
-    ranks = np.int64(s.hand_set[p])
-    while ranks:
-        rank = first_bit(ranks)
-        ranks &= ranks - 1
-        slots = discard_slots(mask, rank)
-        while slots:
-            slot = first_bit(slots)
-            slots &= slots - 1
-            score = route_score(s, p, rank, slot, way) - KEPT * (rank == before)
-            if chosen == NONE or score > best:
-                best, chosen = score, discard_id(rank, slot)
-    return chosen if chosen != NONE else no_discard(mask)
+    return scored_discard(s, p, mask, route_score, way, before)
 
 
 @helper
 def route_score(s, p, rank, slot, way):
     """How well a rank lies on a Reserve Pile; `way` are the ranks of the own route."""
-    if rank == WILD:
-        return LAST_CHOICE
     top = np.int64(s.top[p, slot])
     score = HIGH * rank + discard_score(top, clipped(s.pile_cards[p, slot]), rank, EQUAL, DEEP)
     return score - BURIED * (has(way, top) and top != rank and top != rank + 1)

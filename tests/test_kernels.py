@@ -1,6 +1,7 @@
 """Compiled code: its cache, its checks, what it must not contain."""
 
 import functools
+import hashlib
 import os
 import shutil
 import subprocess
@@ -9,11 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, typeof
 
 import flinchenv
 import flinchenv.agents
 from flinchenv.core import bits
+from flinchenv.core.kernel import fixed_fields, helper
+from flinchenv.core.params import changeable
+from flinchenv.envs.setup import make_setup
+from flinchenv.envs.vector import VectorGame
 from games import OPTION_CASES
 
 PACKAGE = Path(flinchenv.__file__).parent
@@ -208,6 +213,77 @@ for name in kernels._fields:
 print(len(kernels._fields))
 """
     assert int(run(program, NUMBA_CACHE_DIR=str(tmp_path))) == 10
+
+
+@helper
+def _priced(params):
+    if params.kind == 2:
+        return params.no_such_field  # not compiled where kind is known to be another
+    return params.size * 10 + params.price
+
+
+@njit(_nrt=False)
+def _price(rules):
+    return _priced(rules[0])
+
+
+def test_numbers_that_a_type_tells_are_compiled_in():
+    fields = [(("kind=1", "kind"), np.int32), (("size=7", "size"), np.int32), ("price", np.float64)]
+    params = np.zeros(1, np.dtype((np.record, fields)))
+    params["price"] = 0.5
+    assert _price(params) == 70.5
+    other = [(("kind=3", "kind"), np.int32), (("size=8", "size"), np.int32), ("price", np.float64)]
+    assert _price(params.view(np.dtype((np.record, other)))) == 80.5
+    with pytest.raises(KeyError, match="no_such_field"):
+        _price(changeable(params))
+
+
+def test_changeable_rules_have_no_numbers_in_their_type_and_are_a_copy():
+    setup = make_setup("flinch-v0", {"num_players": 3})
+    params = changeable(setup.params)
+    assert params.tolist() == setup.params.tolist() and params.dtype.names == setup.params.dtype.names
+    assert fixed_fields(typeof(setup.params).dtype)["hand_size"] == 5 and fixed_fields(typeof(params).dtype) == {}
+    assert typeof(params) == typeof(make_setup("flinch-v0", {"stock_size": 9}).params)
+    params["hand_size"] = 1
+    assert setup.params["hand_size"][0] == 5
+
+
+OTHER_RULES = [
+    ("flinch-v0", {"stock_size": 9}),
+    ("flinch-challenge-v0", {}),
+    ("flip_it-v0", {"actions": "joint"}),
+    ("flash10-v0", {"false_stop": "masked"}),
+]
+
+
+@pytest.mark.parametrize(("id", "other"), OTHER_RULES)
+def test_only_a_game_s_own_rules_are_compiled_in(id, other):
+    own = make_setup(id.replace("-challenge", ""), {"num_players": 4})
+    assert fixed_fields(typeof(own.params).dtype)["num_players"] == 4
+    assert fixed_fields(typeof(make_setup(id, {**other, "num_players": 4}).params).dtype) == {}
+
+
+@pytest.mark.parametrize(("id", "players"), [("flinch-v0", 4), ("flip_it-v0", 3), ("flash10-v0", 4)])
+def test_rules_compiled_in_play_as_rules_looked_up(id, players):
+    """Byte for byte, deals, masks, views, ends and determinisations included."""
+    setup = make_setup(id, {"num_players": players})
+    digests = []
+    for params in (setup.params, changeable(setup.params)):
+        env = VectorGame(setup._replace(params=params), 40)
+        env.reset(seed=3)
+        digest, ends = hashlib.sha256(), 0
+        for k in range(400):
+            legal = env.action_mask.astype(bool) * (np.arange(env.num_actions) * 7919 % (k + 11) + 1)
+            step = env.step(legal.argmax(-1))
+            ends += step.terminated.sum()
+            for part in (env.observation, env.action_mask, env.rewards, env.final_observation, env._games):
+                digest.update(part.tobytes())
+        assert ends > 10
+        env.rollout(max_steps=300, auto_reset=True, seed=3)
+        env.determinize(np.arange(40), players - 1, np.arange(40))
+        digest.update(env._games.tobytes() + env.state().tobytes())
+        digests.append(digest.hexdigest())
+    assert digests[0] == digests[1]
 
 
 def test_player_counts_and_games_compiled_in_one_process_do_not_mix(tmp_path):

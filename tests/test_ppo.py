@@ -18,6 +18,7 @@ from flinchenv.agents.load import load
 from flinchenv.agents.network import NetworkAgent
 from flinchenv.agents.uniform import UniformAgent
 from flinchenv.core.params import RulesError
+from flinchenv.core.spec import RUNNING
 from flinchenv.envs.setup import make_setup
 from flinchenv.experiments import train
 from flinchenv.experiments.curve import measure
@@ -280,9 +281,7 @@ def test_agents_kept_greedy_are_measured_greedy(tmp_path):
 
 
 def test_shaping_fades_away_and_is_no_rule_of_the_agent(tmp_path):
-    training = training_of(
-        tmp_path, env_id="flinch-tiny-v0", shaping=0.8, shaping_until=0.5, total_steps=2000, n_steps=32
-    )
+    training = training_of(tmp_path, env_id="flinch-v0", shaping=0.8, shaping_until=0.5, total_steps=2000, n_steps=32)
     training.start()
     weights = []
     while training.steps < 2000:
@@ -290,6 +289,9 @@ def test_shaping_fades_away_and_is_no_rule_of_the_agent(tmp_path):
         training.update()
         weights.append(float(training.params["shaping_weight"][0]))
         assert weights[-1] == pytest.approx(0.8 * max(0, 1 - share / 0.5))
+        if len(weights) == 1:
+            games = training.play.env.snapshot().games
+            assert games["returns"][games["end_reason"] == RUNNING].any()  # only shaping pays before the end
     assert weights[0] == pytest.approx(0.8)
     assert weights[-1] == 0
     assert training.card()["rules"]["shaping"] == 0

@@ -6,6 +6,7 @@ package, the versions of what compiles them and the switches that numba's key fo
 recognised by its checksum and compiled anew; where no folder can be written, kernels are compiled in memory.
 """
 
+import ast
 import contextlib
 import functools
 import hashlib
@@ -125,12 +126,23 @@ except ImportError:  # another numba has moved its private cache classes
     _KernelCache = None
 
 
+def fixed_fields(kind):
+    """{field: number} of a record type whose fields have titles "field=number"; else {}."""
+    fields = kind.fields if isinstance(kind, types.Record) else {}
+    titles = (field.title.split("=") for field in fields.values() if field.title is not None)
+    return {name: ast.literal_eval(number) for name, number in titles}
+
+
 # numba would make machine code of each helper, though only kernels call it: a quarter of a cold start.
 _HELPER: dict[str, Any]
 _ROUTINE: dict[str, Any]
 try:
+    from numba.core import ir
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler
+    from numba.core.compiler_machinery import FunctionPass, register_pass
+    from numba.core.ir_utils import build_definitions
+    from numba.core.untyped_passes import IRProcessing
 
     class _Part(JITCodeLibrary):
         """The code of a function that only kernels call: kept as it was lowered, to be optimised inside each kernel."""
@@ -159,6 +171,31 @@ try:
                     function.attributes.add("noinline")
             super().add_ir_module(ir_module)
 
+    @register_pass(mutates_CFG=False, analysis_only=False)
+    class _InsertFixedRules(FunctionPass):
+        """Fields whose values their type tells (`core.params.kernel_params`) become numbers, before branches on
+        them are looked at: what these rules never need is not even compiled.
+        """
+
+        _name = "insert_fixed_rules"
+
+        def __init__(self):
+            super().__init__()
+
+        def run_pass(self, state):
+            values: dict = {}
+            for block in state.func_ir.blocks.values():
+                for assign in block.find_insts(ir.Assign):
+                    source = assign.value
+                    if isinstance(source, ir.Arg):
+                        values[assign.target.name] = fixed_fields(state.args[source.index])
+                    elif isinstance(source, ir.Expr) and source.op == "getattr":
+                        fixed = values.get(source.value.name, {})
+                        if source.attr in fixed:
+                            assign.value = ir.Const(fixed[source.attr], source.loc)
+            state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+            return True
+
     class _PartCompiler(Compiler):
         """numba's compiler, ending in a `_Part`."""
 
@@ -166,6 +203,13 @@ try:
 
         def __init__(self, typingctx, targetctx, library, *args):
             super().__init__(typingctx, targetctx, self.library_type(targetctx.codegen(), "part"), *args)
+
+        def define_pipelines(self):
+            pipelines = super().define_pipelines()
+            for pipeline in pipelines:
+                pipeline.add_pass_after(_InsertFixedRules, IRProcessing)
+                pipeline.finalize()
+            return pipelines
 
     class _RoutineCompiler(_PartCompiler):
         library_type = _Routine

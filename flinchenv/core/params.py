@@ -194,33 +194,39 @@ def parse_rule(rules_type, name, text):
 
 
 @functools.cache
-def _params_dtype(rules_type, extra):
-    plain = [f.name for f in dataclasses.fields(rules_type) if f.metadata["kind"].encode]
-    columns: list[tuple] = [(name, np.int32) for name in plain]
-    columns += [(name, kind, shape) if shape else (name, kind) for name, kind, shape in extra]
-    return np.dtype((np.record, np.dtype(columns, align=True))), plain
-
-
-def _kind(value):
-    return np.float64 if isinstance(value, float) else np.int32
+def _params_dtype(columns):
+    return np.dtype((np.record, np.dtype(list(columns), align=True)))
 
 
 def kernel_params(rules: Any):
     """The rules as kernels read them: a one-element record array of int32, and float64 where a value is a float.
 
-    Plain fields stand under their own names, choices as their index; `rules.kernel_values()` adds the rest.
+    Plain fields stand under their own names, choices as their index; `rules.kernel_values()` adds the rest. The dtype
+    of a game's own rules, for any number of players, tells their numbers by titles "field=number": kernels are compiled
+    for them apart, and quicker (`core.kernel.fixed_fields`).
     """
-    extra = rules.kernel_values()
-    shapes = tuple((name, _kind(value), np.shape(value)) for name, value in extra.items())
-    rules_type: Any = type(rules)
-    dtype, plain = _params_dtype(rules_type, shapes)
-    params = np.zeros(1, dtype)
-    for f in dataclasses.fields(rules):
-        if f.name in plain:
-            params[f.name][0] = f.metadata["kind"].encode(getattr(rules, f.name))
-    for name, value in extra.items():
+    encoded = ((f, f.metadata["kind"].encode) for f in dataclasses.fields(rules))
+    values = {f.name: encode(getattr(rules, f.name)) for f, encode in encoded if encode} | rules.kernel_values()
+    fixed = rules == type(rules)(num_players=rules.num_players)
+
+    def column(name, value):
+        kind = np.float64 if isinstance(value, float) else np.int32
+        if np.shape(value):
+            return name, kind, np.shape(value)
+        return (f"{name}={value:d}" if kind is np.int32 else f"{name}={value!r}", name) if fixed else name, kind
+
+    params = np.zeros(1, _params_dtype(tuple(column(name, value) for name, value in values.items())))
+    for name, value in values.items():
         params[name][0] = value
     return params
+
+
+def changeable(params):
+    """A copy of what `kernel_params` returned whose numbers may be changed: kernels look at them each time."""
+    plain = {name: params.dtype.fields[name] for name in params.dtype.names}
+    formats, offsets = zip(*((field[0], field[1]) for field in plain.values()))
+    layout = {"names": list(plain), "formats": formats, "offsets": offsets, "itemsize": params.dtype.itemsize}
+    return params.view(np.dtype((np.record, np.dtype(layout, align=True)))).copy()
 
 
 def rules_to_json(rules):

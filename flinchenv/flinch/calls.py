@@ -21,9 +21,11 @@ from .cards import (
     show_hand,
 )
 from .moves import (
+    ALWAYS,
     CALL_STOCK,
     CHALLENGE,
     DOWN,
+    ENFORCED,
     MATE,
     MATE_DOWN,
     OPEN,
@@ -40,8 +42,15 @@ RANDOM = 1  # call_priority
 TOP, _, BOTTOM = range(3)  # penalty_card
 
 
-@routine
+@helper
 def note_offences(s, params, seats, action):
+    """Note what an action leaves undone, where it matters."""
+    if params.duty_mode != ENFORCED or params.stock_duty != ALWAYS:
+        note_what_is_left(s, params, seats, action)
+
+
+@routine
+def note_what_is_left(s, params, seats, action):
     """What an action of the turn-holder leaves undone (F25, F33), and whether it is a play that no 1-call follows."""
     p = natural(s.turn)
     own = action in (STOCK, DOWN)

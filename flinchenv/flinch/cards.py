@@ -253,7 +253,7 @@ def rank_of(card):
     return card & (KNOWN - 1)
 
 
-@helper
+@routine
 def deal_stock(s, p, size):
     """Deal a Stockpile (F9); the last card dealt is its top."""
     for _ in range(size):

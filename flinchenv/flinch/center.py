@@ -61,7 +61,7 @@ def play_to_center(s, params, rank, down, wild):
     """Lay a card, or a wild as that rank, on the pile it fits, or start one; take a complete pile away (F18)."""
     if params.center == EIGHTS:
         play_eights(s, params, rank, wild)
-    elif down:
+    elif params.center == BOTH_ENDS and down:
         play_down(s, params, rank, wild)
     else:
         play_up(s, params, rank, wild)

@@ -19,7 +19,6 @@ from .cards import (
     RANKS,
     WORD,
     deal_stock,
-    draw_hand,
     fill_hand,
     lay_down_spread,
     leave_hand,
@@ -31,6 +30,7 @@ from .cards import (
 from .center import ARM, MAX_PILES, clear_center
 from .ending import GOAL, end_game, find_goal, is_dead, meet_dead_end, pay_end, pay_shaping, potential, side_left
 from .moves import (
+    BY_CALLS,
     ENCYCLOPEDIA,
     END_TURN,
     LAYDOWN,
@@ -173,7 +173,7 @@ def deal(s, params, seats):
         deal_stock(s, p, np.int64(params.stock_size))
     for p in range(len(seats)):
         s.last_left[p] = side_left(s, params, seats, p)
-        draw_hand(s, p, np.int64(params.hand_size))
+        fill_hand(s, params, p)
         write_history(s, s.stock_rank[p])
     s.phase = OPEN
     set_turn(s, 0)
@@ -243,9 +243,9 @@ def act_elsewhere(s, params, seats, action):
     elif s.phase == LAYDOWN:
         write_history(s, action)
         lay_down_card(s, params, seats, action)
-    elif s.phase == NAME:
+    elif params.wilds > 0 and s.phase == NAME:
         name_wild(s, params, seats, action)
-    else:
+    elif params.duty_mode == BY_CALLS:
         answer(s, params, seats, action)
 
 

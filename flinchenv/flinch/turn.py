@@ -33,7 +33,6 @@ from .ending import (
     meet_dead_end,
 )
 from .moves import (
-    ALWAYS,
     BY_CALLS,
     DOWN,
     END_TURN,
@@ -94,8 +93,7 @@ def begin_turn(s, params, seats, p):
 def act_in_turn(s, params, seats, action):
     """A play, a discard or the turn's end (F25-F30)."""
     s.turn_actions += 1
-    if params.duty_mode != ENFORCED or params.stock_duty != ALWAYS:
-        note_offences(s, params, seats, action)
+    note_offences(s, params, seats, action)
     if params.can_expose:
         meet_shown_card(s, action)
     if is_discard(action) or action == END_TURN or (params.can_expose and is_exposing(s, action)):
@@ -145,7 +143,7 @@ def play_card(s, params, seats, action):
     write_history(s, action)
     owner, place, down = find_card(seats, natural(s.turn), action)
     rank = card_at(s, owner, place)
-    if rank == WILD:
+    if params.wilds > 0 and rank == WILD:
         s.naming = action
         s.phase = NAME
     else:
@@ -284,7 +282,7 @@ def finish_turn(s, params, seats, action):
         push_reserve(s, p, discard_slot(action), rank)
     elif params.duty_mode != BY_CALLS:
         write_history(s, action)
-        if is_exposing(s, action):
+        if params.can_expose and is_exposing(s, action):
             expose(s, p, action - HAND)
     if params.duty_mode == ENFORCED and not s.excused:
         s.starter_free |= 1 << p

@@ -9,6 +9,7 @@ recognised by its checksum and compiled anew; where no folder can be written, ke
 import ast
 import contextlib
 import functools
+import gc
 import hashlib
 import pickle
 import platform
@@ -126,6 +127,18 @@ except ImportError:  # another numba has moved its private cache classes
     _KernelCache = None
 
 
+@contextlib.contextmanager
+def collector_resting():
+    """While Python's collector of cycles rests: it would look at all of numba's objects again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def fixed_fields(kind):
     """{field: number} of a record type whose fields have titles "field=number"; else {}."""
     fields = kind.fields if isinstance(kind, types.Record) else {}
@@ -203,6 +216,10 @@ try:
 
         def __init__(self, typingctx, targetctx, library, *args):
             super().__init__(typingctx, targetctx, self.library_type(targetctx.codegen(), "part"), *args)
+
+        def _compile_core(self):
+            with collector_resting():
+                return super()._compile_core()
 
         def define_pipelines(self):
             pipelines = super().define_pipelines()

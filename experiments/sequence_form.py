@@ -175,7 +175,7 @@ def sequence_form(setup, max_histories=MAX_HISTORIES):
             ends.append(_end(after[over], sequences[over]))
             onward.append((after[~over], sequences[~over]))
         after, last = (np.concatenate(part) for part in zip(*onward))
-        games = after.view(setup.dtype)  # concatenate drops np.record
+        games = after.view(setup.game.dtype)  # concatenate drops np.record
     rows, columns, payoffs = (np.concatenate(part) for part in zip(*ends))
     return SequenceForm(tuple(seat.side() for seat in seats), rows, columns, payoffs, histories)
 
@@ -222,7 +222,7 @@ class _Seat:
         """All of them."""
         parts = (self.counts, self.parents, self.actions, self.games)
         counts, parents, actions, games = (np.concatenate(part) for part in parts)
-        return Side(counts, parents, self.rounds, actions, games.view(self.setup.dtype))
+        return Side(counts, parents, self.rounds, actions, games.view(self.setup.game.dtype))
 
 
 def _first(setup):
@@ -270,7 +270,7 @@ def _choices(setup, games):
 
 def information_states(setup, games, asked):
     """Keys of all that a seat has seen: two lists, each with one for every record (M,) where `asked` (M, 2) has it."""
-    record = namedtuple("record", setup.dtype.names)  # a quarter of the time that numpy's takes
+    record = namedtuple("record", setup.game.dtype.names)  # a quarter of the time that numpy's takes
     keys = ([], [])
     for start in range(0, len(games), BLOCK):
         for values, row in zip(games[start : start + BLOCK].tolist(), asked[start : start + BLOCK].tolist()):

@@ -188,7 +188,7 @@ class Training:
         part = by_head(arrays)
         model.policy.load_state_dict({name: torch.from_numpy(array) for name, array in part["model"].items()})
         load_adam(model.policy.optimizer, part.get("adam", {}))
-        games = part["env"] | {"games": part["env"]["games"].view(self.setup.dtype)}
+        games = part["env"] | {"games": part["env"]["games"].view(self.setup.game.dtype)}
         self.league.restore(part.get("league", {}), facts["next_key"], games["playing"])
         self.env.restore(games)
         model._last_obs, model._last_episode_starts = arrays["last_obs"], arrays["last_starts"]

@@ -583,7 +583,7 @@ class Training:
         if "memory" in arrays:  # runs of before there was one have none
             play.memories.kept = arrays["memory"].copy()
         self.league.restore(part.get("league", {}), facts["next_key"], play.playing)
-        play.env.restore(take_snapshot(self.setup, arrays["games"].view(self.setup.dtype)))
+        play.env.restore(take_snapshot(self.setup, arrays["games"].view(self.setup.game.dtype)))
         self.origin = facts["card"]["training"].get("begun_with")
         self.steps, self.updates = facts["steps"], facts["updates"]
         self.seconds, self.curve = facts["seconds"], facts["curve"]

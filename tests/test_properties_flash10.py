@@ -483,7 +483,7 @@ def test_dtypes_of_every_api(id):
         assert aec.observation_space(agent)["observation"].dtype == np.int8
         assert aec.observation_space(agent)["action_mask"].dtype == np.int8
     games = aec.snapshot().games
-    assert games.dtype == aec.setup.dtype
+    assert games.dtype == aec.setup.game.dtype
     parallel = start(id, "parallel")
     moves = {agent: legal(parallel._aec, agent)[-1] for agent in parallel.agents}
     observations, rewards, terminations, truncations, infos = parallel.step(moves)

@@ -225,7 +225,7 @@ def changeable(params):
     """A copy of what `kernel_params` returned whose numbers may be changed: kernels look at them each time."""
     plain = {name: params.dtype.fields[name] for name in params.dtype.names}
     formats, offsets = zip(*((field[0], field[1]) for field in plain.values()))
-    layout: Any = {"names": list(plain), "formats": formats, "offsets": offsets, "itemsize": params.dtype.itemsize}
+    layout = {"names": list(plain), "formats": formats, "offsets": offsets, "itemsize": params.dtype.itemsize}
     return params.view(np.dtype((np.record, np.dtype(layout, align=True)))).copy()
 
 

@@ -185,7 +185,7 @@ class Recorder:
         self._simultaneous = game.simultaneous(rules)
         n, views = len(self.seats), len(self.seats) if self._simultaneous else 1
         size = game.layout(rules).size
-        self.games = np.zeros(1, game.dtype(rules.num_players))
+        self.games = np.zeros(1, game.dtype)
         self.games["seed"], self.games["episode"] = seed, episode
         self.games["end_reason"], self.games["pending"] = UNDEALT, UNSET
         self._choices = np.zeros((1, views), np.int64)

@@ -5,7 +5,6 @@ when all have chosen, `apply_actions` carries the round out. A turn-based game a
 simultaneous game may ask several, and nothing of what they chose shows before the round is carried out.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,8 +12,6 @@ import numpy as np
 
 UNSET = -1  # no choice yet, in `pending`
 OFFENCE = -2  # an illegal choice under illegal_action="forfeit", in `pending`
-
-SEATS = 0  # stands for the number of players in the shape of a record's field
 
 UNDEALT, RUNNING, FORFEIT, MAX_STEPS = -1, 0, 1, 2  # `end_reason`; a game's own reasons follow
 FIRST_OWN_REASON = 3
@@ -45,8 +42,6 @@ class GameSpec(NamedTuple):
         random_actions(s, params, seats, counter) -> int: fill `s.pending` with uniform legal actions of the asked seats
             from the counter's stream; the number of seats that had two or more legal ids. The counter to go on with
             is `counter + P * GAMMA`.
-        front: no function, but numbers: bytes at a record's front that rounds touch, by the number
-            of players; while one game is played those of the next are fetched.
         turn_based: a fact, not a function: whatever the rules, one seat is asked at a time.
     """
 
@@ -55,7 +50,7 @@ class GameSpec(NamedTuple):
     title: str
     Rules: type
     presets: dict
-    dtype: Callable[[int], np.dtype]  # of a record, by the number of players
+    dtype: np.dtype
     end_reasons: tuple  # COMMON_REASONS and the game's own
     rules_text: str
     num_actions: Callable[[Any], int]
@@ -86,7 +81,6 @@ class Kernels(NamedTuple):
     fill_state: Any
     redraw_hidden: Any
     random_actions: Any
-    front: tuple
     turn_based: bool = False
 
 
@@ -101,12 +95,8 @@ def final_info(game, s, num_players):
     }
 
 
-def game_dtype(fields):
-    """A game's record dtype by the number of players: what all games share around the game's own fields.
-
-    Args:
-        fields: (name, dtype) or (name, dtype, shape), in which `SEATS` stands for the number of players.
-    """
+def game_dtype(max_players, fields):
+    """A record dtype: what all games share around the game's own fields."""
     # What every round touches comes first, what only deals and ends touch last: a round is to touch few cache lines.
     often = [
         ("rng", np.uint64),  # the game's own generator
@@ -114,26 +104,17 @@ def game_dtype(fields):
         ("steps", np.int32),  # rounds carried out
         ("length", np.int32),  # in the game's own unit
         ("current_player", np.int32),  # who is asked; the first of those asked in a simultaneous round
-        ("pending", np.int32, (SEATS,)),  # choices of the running round
+        ("pending", np.int32, (max_players,)),  # choices of the running round
         ("truncated", np.int8),
     ]
     seldom = [
         ("seed", np.int64),
         ("episode", np.int64),
-        ("returns", np.float64, (SEATS,)),  # rewards summed
-        ("scores", np.int32, (SEATS,)),
-        ("winners", np.int8, (SEATS,)),
+        ("returns", np.float64, (max_players,)),  # rewards summed
+        ("scores", np.int32, (max_players,)),
+        ("winners", np.int8, (max_players,)),
     ]
-
-    @functools.cache
-    def dtype(num_players):
-        sized = [
-            (name, kind, *(tuple(num_players if n == SEATS else n for n in shape) for shape in shapes))
-            for name, kind, *shapes in often + fields + seldom
-        ]
-        return np.dtype((np.record, _without_gaps(np.dtype(sized, align=True))))
-
-    return dtype
+    return np.dtype((np.record, _without_gaps(np.dtype(often + fields + seldom, align=True))))
 
 
 def _without_gaps(dtype):

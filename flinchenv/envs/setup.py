@@ -44,14 +44,9 @@ class Setup(NamedTuple):
         """The agents' names, by seat."""
         return [f"player_{p}" for p in range(len(self.seats))]
 
-    @property
-    def dtype(self):
-        """Of a record of this game."""
-        return self.game.dtype(self.num_players)
-
     def new_games(self, n):
         """`n` records that wait to be dealt."""
-        games = np.zeros(n, self.dtype)
+        games = np.zeros(n, self.game.dtype)
         games["end_reason"] = UNDEALT
         games["pending"] = UNSET
         return games

@@ -23,7 +23,7 @@ from ..core.bits import (
 from ..core.kernel import helper, routine
 from ..core.rewards import mark_leaders, pay_margin, pay_places
 from ..core.rng import GAMMA, HALF, LOW, mix, random_below, scale_down
-from ..core.spec import COMMON_REASONS, FIRST_OWN_REASON, RUNNING, SEATS, game_dtype
+from ..core.spec import COMMON_REASONS, FIRST_OWN_REASON, RUNNING, game_dtype
 from .rows import NONE, THUNDER, give_back, lay, may_be_stopped, score_row, sort_deck, take_card, turn_up
 from .rules import MAX_NUMBERS, MAX_PLAYERS, MAX_ROW, MAX_THUNDERS, MISREAD_UNIT
 
@@ -50,6 +50,7 @@ GOAL, MAX_ROUNDS, STOPPED, EXHAUSTED, MAX_TICKS = range(FIRST_OWN_REASON, len(EN
 PLACEMENT = np.uint64(12)  # bits of a seat's placement in the history
 
 GAME = game_dtype(
+    MAX_PLAYERS,
     [
         ("history", np.uint64),  # a running hash of all that everybody has seen
         ("seen", np.uint64, (2,)),  # bit n % 64 of word n // 64: number card n has been face up in this round
@@ -61,31 +62,30 @@ GAME = game_dtype(
         ("told", np.int32),  # of whom the others can tell what it believes
         ("right", np.int32),  # who has called Stop, rightly
         ("false", np.int32),  # or not
-        ("ledger", np.uint64, (SEATS,)),  # points and last points as observations show them, in the upper bytes
+        ("ledger", np.uint64, (MAX_PLAYERS,)),  # points and last points as observations show them, in the upper bytes
         ("tick", np.int32),  # of the running round, from 1
         ("phase", np.int32),
         ("left", np.int32),  # cards in the middle
         ("idle", np.int32),  # idle ticks in a row
-        ("ready_at", np.int32, (SEATS,)),  # the tick from which the seat may choose
-        ("held", np.int32, (SEATS,)),  # card in hand, or NONE
-        ("marks", np.int32, (SEATS,)),  # bit i: slot i shows a Thunder; bit MAX_ROW + i: a Flash card
-        ("row", np.int8, (SEATS, MAX_ROW)),
+        ("ready_at", np.int32, (MAX_PLAYERS,)),  # the tick from which the seat may choose
+        ("held", np.int32, (MAX_PLAYERS,)),  # card in hand, or NONE
+        ("marks", np.int32, (MAX_PLAYERS,)),  # bit i: slot i shows a Thunder; bit MAX_ROW + i: a Flash card
+        ("row", np.int8, (MAX_PLAYERS, MAX_ROW)),
         ("deck", np.int8, (MAX_CARDS,)),  # the first `left` are the middle, in no order
         # under speed_noise, for `redraw_hidden`:
-        ("busy", np.int32, (SEATS,)),  # the mean duration of what the seat did last
-        ("busy_since", np.int32, (SEATS,)),  # the tick in which it did so
+        ("busy", np.int32, (MAX_PLAYERS,)),  # the mean duration of what the seat did last
+        ("busy_since", np.int32, (MAX_PLAYERS,)),  # the tick in which it did so
         ("noticing", np.int32),  # the seats that t_check keeps busy, too
-        ("beliefs", np.uint64, (SEATS,)),  # under p_misread, a running hash of the seat's own checks
+        ("beliefs", np.uint64, (MAX_PLAYERS,)),  # under p_misread, a running hash of the seat's own checks
         ("first", np.int32),  # who goes first under priority "seat_rotating"
-        ("order", np.int32, (SEATS,)),  # scratch: who goes first in a tick
+        ("order", np.int32, (MAX_PLAYERS,)),  # scratch: who goes first in a tick
         ("cause", np.int32),  # what ended the round
         ("last_taker", np.int32),  # who took the last card of the middle
         ("rounds", np.int32),  # finished rounds
         ("overtime", np.int32),  # somebody has reached the target
-        ("gains", np.int32, (SEATS,)),  # points of the last finished round
+        ("gains", np.int32, (MAX_PLAYERS,)),  # points of the last finished round
     ],
 )
-FRONT = (0, *(GAME(n).itemsize for n in range(1, MAX_PLAYERS + 1)))
 
 
 # --- The round's course -----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.bits import has, natural
 from ..core.kernel import helper, routine
-from ..core.spec import RUNNING, SEATS, game_dtype
+from ..core.spec import RUNNING, game_dtype
 from .calls import note_offences
 from .cards import (
     BOTTOM,
@@ -42,7 +42,7 @@ from .moves import (
     is_stock_play,
     only_action,
 )
-from .rules import MAX_PLAYERS, MAX_RESERVES, FlinchRules
+from .rules import MAX_PLAYERS, MAX_RESERVES
 from .turn import (
     act_in_turn,
     answer,
@@ -61,6 +61,7 @@ SEQUENTIAL = 1  # opening
 SPREAD = 0  # first_laydown
 
 GAME = game_dtype(
+    MAX_PLAYERS,
     [
         ("history", np.uint64),  # a running hash of all that everybody has seen
         ("turns", np.int32),  # finished turns
@@ -96,31 +97,31 @@ GAME = game_dtype(
         # hands, and what is public of them
         ("starter_free", np.int32),  # the set of seats proved to hold no starter
         ("holds_starter", np.int32),  # and of those proved to hold one
-        ("hand_set", np.int32, (SEATS,)),  # the set of ranks in hand
-        ("hand_cards", np.int8, (SEATS,)),
+        ("hand_set", np.int32, (MAX_PLAYERS,)),  # the set of ranks in hand
+        ("hand_cards", np.int8, (MAX_PLAYERS,)),
         # Stockpiles and Reserve Piles
-        ("stock_rank", np.int8, (SEATS,)),  # the top card, or EMPTY
-        ("stock_left", np.int16, (SEATS,)),
-        ("stock", np.int16, (SEATS,)),  # the top card's node
-        ("shown", np.uint64, (SEATS, 3)),  # tops and counts of each seat as observations show them (cards.py)
-        ("top", np.int8, (SEATS, MAX_RESERVES)),  # the Reserve Piles' top cards, or EMPTY
-        ("pile_cards", np.int16, (SEATS, MAX_RESERVES)),
-        ("pile", np.int16, (SEATS, MAX_RESERVES)),  # the top cards' nodes
-        ("private", np.uint64, (SEATS,)),  # a running hash of what one seat alone has seen
+        ("stock_rank", np.int8, (MAX_PLAYERS,)),  # the top card, or EMPTY
+        ("stock_left", np.int16, (MAX_PLAYERS,)),
+        ("stock", np.int16, (MAX_PLAYERS,)),  # the top card's node
+        ("shown", np.uint64, (MAX_PLAYERS, 3)),  # tops and counts of each seat as observations show them (cards.py)
+        ("top", np.int8, (MAX_PLAYERS, MAX_RESERVES)),  # the Reserve Piles' top cards, or EMPTY
+        ("pile_cards", np.int16, (MAX_PLAYERS, MAX_RESERVES)),
+        ("pile", np.int16, (MAX_PLAYERS, MAX_RESERVES)),  # the top cards' nodes
+        ("private", np.uint64, (MAX_PLAYERS,)),  # a running hash of what one seat alone has seen
         ("fresh", np.int16),  # nodes never used begin here
         ("freed", np.int16),  # the first node given back
-        ("hand", np.int8, (SEATS, RANKS)),  # cards by rank
+        ("hand", np.int8, (MAX_PLAYERS, RANKS)),  # cards by rank
         ("nodes", np.uint16, (MAX_CARDS + 1,)),  # of Stockpiles and Reserve Piles (cards.py)
         ("deck", np.int8, (MAX_CARDS + WORD - 1,)),  # the first `left` are the Stack, in no order
         # what is seldom needed
         ("removed", np.int16, (RANKS,)),  # cards that wait to be recycled, by rank
         ("passes", np.int32),  # seats that have passed, or turned up, in this round of the opening
         ("laid", np.int32),  # the set of seats that have laid a hand down before
-        ("poll_order", np.int8, (SEATS,)),
-        ("due", np.int8, (SEATS,)),  # the rank shown out of turn, to be played first (F39), or NONE
-        ("known", np.int8, (SEATS, RANKS)),  # cards that all know to be in hand, by rank
-        ("exposed", np.int8, (SEATS, RANKS)),  # those of them that were shown by mistake (F38, F39)
-        ("last_left", np.int16, (SEATS,)),  # the side's Stockpile cards after the seat's last action, for shaping
+        ("poll_order", np.int8, (MAX_PLAYERS,)),
+        ("due", np.int8, (MAX_PLAYERS,)),  # the rank shown out of turn, to be played first (F39), or NONE
+        ("known", np.int8, (MAX_PLAYERS, RANKS)),  # cards that all know to be in hand, by rank
+        ("exposed", np.int8, (MAX_PLAYERS, RANKS)),  # those of them that were shown by mistake (F38, F39)
+        ("last_left", np.int16, (MAX_PLAYERS,)),  # the side's Stockpile cards after the seat's last action, for shaping
         ("eights", np.int8, (ARM, ARM)),  # F42: piles by how far their high and low ends are from the middle
         # with wilds, the open piles in the order in which they were started
         ("num_piles", np.int32),
@@ -129,8 +130,6 @@ GAME = game_dtype(
         ("pile_wilds", np.uint16, (MAX_PILES + 1,)),  # the set of ranks for which a wild stands
     ],
 )
-# Stockpiles and Reserve Piles seldom hold more than the cards of the usual deck.
-FRONT = (0, 0, *(GAME(n).fields["nodes"][1] + 2 * FlinchRules(n).deck_size for n in range(2, MAX_PLAYERS + 1)))
 
 
 # --- The deal ---------------------------------------------------------------------------------------------------------
@@ -162,7 +161,7 @@ def deal(s, params, seats):
     s.polls = 0
     s.polled = 0
     s.ending = 0
-    for p in range(len(seats)):
+    for p in range(MAX_PLAYERS):
         s.hand_set[p] = 0
         s.hand_cards[p] = 0
         s.stock[p] = BOTTOM

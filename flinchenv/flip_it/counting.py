@@ -62,7 +62,7 @@ class _Table:
 
     def __init__(self, game, rules):
         self.params, self.seats, self.loops = kernel_params(rules), (0,) * rules.num_players, loops(game.kernels)
-        self.num_actions, self.dtype = game.num_actions(rules), game.dtype(rules.num_players)
+        self.num_actions, self.dtype = game.num_actions(rules), game.dtype
         self.size = game.layout(rules).size
 
     def first(self):

@@ -10,7 +10,7 @@ from ..core.bits import count_bits, nth_bit, nth_bit_of_byte, one_bit, put_bits,
 from ..core.kernel import helper, routine
 from ..core.rewards import mark_leaders, pay_margin, pay_places
 from ..core.rng import GAMMA, HALF, LOW, mix, random_below, scale_down
-from ..core.spec import COMMON_REASONS, FIRST_OWN_REASON, RUNNING, SEATS, game_dtype
+from ..core.spec import COMMON_REASONS, FIRST_OWN_REASON, RUNNING, game_dtype
 from .rules import MAX_GUESS, MAX_PLAY, MAX_PLAYERS
 
 VERSION = 0
@@ -44,22 +44,22 @@ GOAL, GUESS_CARDS, MAX_HANDS = range(FIRST_OWN_REASON, len(END_REASONS))
 SIX = np.uint64(NUM_PLAYS)
 
 GAME = game_dtype(
+    MAX_PLAYERS,
     [  # what every hand touches first, the rest at the end: fewer cache lines
         ("history", np.uint64),  # a running hash of every finished hand
-        ("guess_cards", np.int32, (SEATS,)),  # bit g: Guess Card g is in the hand
-        ("play_cards", np.int32, (SEATS,)),  # bit v: Play Card v is in the hand
-        ("guess", np.int32, (SEATS,)),  # set aside in the running hand, or NONE
-        ("play", np.int32, (SEATS,)),  # flipped in the running hand, or NONE
+        ("guess_cards", np.int32, (MAX_PLAYERS,)),  # bit g: Guess Card g is in the hand
+        ("play_cards", np.int32, (MAX_PLAYERS,)),  # bit v: Play Card v is in the hand
+        ("guess", np.int32, (MAX_PLAYERS,)),  # set aside in the running hand, or NONE
+        ("play", np.int32, (MAX_PLAYERS,)),  # flipped in the running hand, or NONE
         ("hands", np.int32),  # finished hands
         ("phase", np.int32),
-        ("won", np.int8, (SEATS,)),  # who won the last finished hand
-        ("past", np.int32, (MAX_HISTORY, SEATS)),  # hand h in row h & past_mask: the phased ids chosen, as bits
-        ("gains", np.int32, (SEATS,)),  # points won in the last hand that had a winner
-        ("spent", np.int32, (SEATS,)),  # bit g: Guess Card g was discarded (PA5)
-        ("win_pile", np.int8, (SEATS, NUM_GUESSES)),  # how many of each Guess Card
+        ("won", np.int8, (MAX_PLAYERS,)),  # who won the last finished hand
+        ("past", np.int32, (MAX_HISTORY, MAX_PLAYERS)),  # hand h in row h & past_mask: the phased ids chosen, as bits
+        ("gains", np.int32, (MAX_PLAYERS,)),  # points won in the last hand that had a winner
+        ("spent", np.int32, (MAX_PLAYERS,)),  # bit g: Guess Card g was discarded (PA5)
+        ("win_pile", np.int8, (MAX_PLAYERS, NUM_GUESSES)),  # how many of each Guess Card
     ],
 )
-FRONT = (0, 0, *(GAME(n).itemsize for n in range(2, MAX_PLAYERS + 1)))
 
 
 @helper

@@ -8,7 +8,7 @@ so that a network can learn which end is how likely, and what the points are wor
 import numpy as np
 
 from flinchenv.core.kernel import helper, kernel, routine
-from flinchenv.core.params import refuse
+from flinchenv.core.params import kernel_params, refuse
 from flinchenv.flash10.game import FINAL_PLACE
 from flinchenv.flash10.rows import THUNDER, may_be_stopped, score_row
 from flinchenv.flash10.rules import MAX_ROW
@@ -56,7 +56,7 @@ class Rows:
     def __call__(self, observation):
         """int8 (N, D) -> float32 (N, size)."""
         told = np.zeros((len(observation), self.size), np.float32)
-        fill_rows(records(self.setup, observation), self.setup.params, self._seats, told)
+        fill_rows(records(self.setup, observation), kernel_params(self.setup.rules), self._seats, told)
         return told
 
 
@@ -78,7 +78,7 @@ class Placements:
         """The rows (K,) in which a card is laid, int64, and what each slot promises, float32 (K, row_len, size)."""
         rows = np.flatnonzero(np.asarray(action_mask)[:, 0])
         told = np.zeros((len(rows), self.setup.rules.row_len, self.size), np.float32)
-        fill_placements(records(self.setup, observation[rows]), self.setup.params, self._seats, told)
+        fill_placements(records(self.setup, observation[rows]), kernel_params(self.setup.rules), self._seats, told)
         return rows, told
 
     def weigh(self, logits, rows, worth, action_mask, xp=np):

@@ -15,7 +15,7 @@ import numpy as np
 
 from flinchenv.core.bits import count_bits, first_bit
 from flinchenv.core.kernel import kernel, routine
-from flinchenv.core.params import refuse
+from flinchenv.core.params import kernel_params, refuse
 from flinchenv.flash10.game import DRAW, STOP
 from flinchenv.flash10.rows import THUNDER, may_be_stopped, score_row, turn_up
 
@@ -62,7 +62,7 @@ def solve(setup):
     sets = np.where(dealt, (1 << rows).sum(1), -1)
     points = np.zeros(len(rows), np.int64)
     done = np.zeros(len(rows), bool)
-    judge_rows(setup.new_games(1), setup.params, rows, points, done)
+    judge_rows(setup.new_games(1), kernel_params(setup.rules), rows, points, done)
     if rules.floor_zero:
         points = np.maximum(points, 0)
     values = np.zeros((1 << cards, len(rows)))

@@ -7,7 +7,7 @@ takes to finish it, less than zero. `experiments/train_td.py` learns the weights
 import numpy as np
 
 from flinchenv.core.kernel import helper, kernel
-from flinchenv.core.params import refuse
+from flinchenv.core.params import kernel_params, refuse
 from flinchenv.flash10.game import DRAW, STOP, WAIT
 from flinchenv.flash10.rows import THUNDER, may_be_stopped, take_card, turn_up
 
@@ -156,7 +156,9 @@ class TupleAgent(DeterministicAgent):
         """See `DeterministicAgent.choose`."""
         rows = np.ascontiguousarray(observation[:, self._row], np.int64)
         slots = np.zeros(len(rows), np.int64)
-        choose_slots(rows, observation[:, self._held].astype(np.int64), self.setup.params, self.weights, slots)
+        choose_slots(
+            rows, observation[:, self._held].astype(np.int64), kernel_params(self.setup.rules), self.weights, slots
+        )
         idle = np.where(action_mask[:, DRAW] == 1, DRAW, WAIT)
         idle = np.where((action_mask[:, STOP] == 1) & (observation[:, self._check] == 1), STOP, idle)
         return np.where(action_mask[:, 0] == 1, slots, idle)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from flinchenv.core.kernel import kernel
+from flinchenv.core.params import kernel_params
 from flinchenv.core.spec import RUNNING
 from flinchenv.flinch.cards import EMPTY, HAND_BYTE, NONE, RANKS, RESERVE_BYTE, STOCK_BYTE, STOCK_LANE
 from flinchenv.flinch.center import find_playable
@@ -76,5 +77,5 @@ def records(setup, observation):
     if rules.can_expose:
         games["exposed"][:, :n] = field("exposed")
         games["due"][:, :n] = rank_of("due", NONE)
-    find_all_playable(games, setup.params)
+    find_all_playable(games, kernel_params(setup.rules))
     return games

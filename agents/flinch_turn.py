@@ -9,7 +9,7 @@ where observations do not show all that was public.
 import numpy as np
 
 from flinchenv.core.kernel import helper, kernel, routine
-from flinchenv.core.params import refuse
+from flinchenv.core.params import kernel_params, refuse
 from flinchenv.flinch.cards import EMPTY, NONE, RANKS, RESERVE_BYTE, STOCK_LANE, leave_hand, show_count, show_top
 from flinchenv.flinch.center import find_playable, raise_pile
 from flinchenv.flinch.moves import (
@@ -80,10 +80,10 @@ class TurnEnds:
         inside, outside = sides(action_mask)
         rows = np.flatnonzero(inside.any(1) & outside.any(1))
         seen = np.ascontiguousarray(observation[rows], np.int8)
-        games, ends = records(self.setup, seen), []
+        games, ends, rules = records(self.setup, seen), [], kernel_params(self.setup.rules)
         for mask in (inside[rows], outside[rows]):
             ends.append(seen.copy())
-            end_turns(games.copy(), self.setup.params, self._seats, mask, *self._places, self._order, ends[-1])
+            end_turns(games.copy(), rules, self._seats, mask, *self._places, self._order, ends[-1])
         return rows, *ends
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numba import config, njit
 
 from flinchenv.core.kernel import kernel, names_held
+from flinchenv.core.params import kernel_params
 
 from .agent import DeterministicAgent
 
@@ -46,7 +47,7 @@ class PolicyAgent(DeterministicAgent):
         mask = np.ascontiguousarray(action_mask, np.int8)
         players = np.zeros(self.setup.num_players, np.int64)
         actions = np.zeros(len(rows), np.int64)
-        chooser(type(self).policy)(games, self.setup.params, players, rows, seats, mask, actions)
+        chooser(type(self).policy)(games, kernel_params(self.setup.rules), players, rows, seats, mask, actions)
         return actions
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flinchenv.core.kernel import helper, routine
-from flinchenv.core.params import changeable, kernel_params, one_of
+from flinchenv.core.params import kernel_params, one_of
 from flinchenv.core.rng import BOT, GAMMA, RowStreams, mix
 from flinchenv.core.spec import OFFENCE, RUNNING, UNSET
 
@@ -87,7 +87,7 @@ def horizon_params(setup):
     """The rules as kernels take them; a match of Flash 10 is looked at to the end of its running round."""
     params = kernel_params(setup.rules)
     if setup.game.name == "flash10":
-        params = changeable(params)
+        params = params.copy()
         params["episode"] = 1  # "round"
     return params
 

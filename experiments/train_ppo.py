@@ -37,7 +37,7 @@ from flinchenv.agents.gate import ILLEGAL
 from flinchenv.agents.inputs import Inputs, inputs_of, scaled
 from flinchenv.agents.load import load
 from flinchenv.agents.network import NetworkAgent, check_match
-from flinchenv.core.params import changeable, choice, flag, integer, refuse
+from flinchenv.core.params import choice, flag, integer, kernel_params, refuse
 from flinchenv.envs.setup import take_snapshot
 
 from .curve import measure
@@ -360,7 +360,7 @@ class Training:
         torch.manual_seed(args.seed + 2**31 * team.rank)
         self.rng = np.random.default_rng([args.seed, team.rank])
         # Parameters of its own: the weight of the shaping changes. Whoever plays the trained agent knows no shaping.
-        self.params = changeable(setup.params)
+        self.params = kernel_params(setup.rules).copy()
         self.play = SelfPlay(setup._replace(params=self.params), args, self.league.pool, self.rng)
         self.bf16 = {"on": True, "off": False, "auto": multiplies_bf16()}[args.bf16]
         self.steps, self.updates, self.seconds, self.curve = 0, 0, 0.0, []

@@ -186,7 +186,7 @@ try:
 
     @register_pass(mutates_CFG=False, analysis_only=False)
     class _InsertFixedRules(FunctionPass):
-        """Fields whose values their type tells (`core.params.kernel_params`) become numbers, before branches on
+        """Fields whose values their type tells (`core.params.fixed_params`) become numbers, before branches on
         them are looked at: what these rules never need is not even compiled.
         """
 

@@ -198,16 +198,29 @@ def _params_dtype(columns):
     return np.dtype((np.record, np.dtype(list(columns), align=True)))
 
 
+@functools.cache
 def kernel_params(rules: Any):
     """The rules as kernels read them: a one-element record array of int32, and float64 where a value is a float.
 
-    Plain fields stand under their own names, choices as their index; `rules.kernel_values()` adds the rest. The dtype
-    of a game's own rules, for any number of players, tells their numbers by titles "field=number": kernels are compiled
-    for them apart, and quicker (`core.kernel.fixed_fields`).
+    Plain fields stand under their own names, choices as their index; `rules.kernel_values()` adds the rest. All rules
+    of a game share one dtype. Copy the array to change it.
     """
+    return _params(rules, fixed=False)
+
+
+@functools.cache
+def fixed_params(rules: Any):
+    """As `kernel_params`, but the dtype of a game's own rules, for any number of players, tells their numbers.
+
+    It does so by titles "field=number". Kernels are compiled for such rules apart, and quicker, so that a change of the
+    array is not seen by them (`core.kernel.fixed_fields`).
+    """
+    return _params(rules, fixed=rules == type(rules)(num_players=rules.num_players))
+
+
+def _params(rules, fixed):
     encoded = ((f, f.metadata["kind"].encode) for f in dataclasses.fields(rules))
     values = {f.name: encode(getattr(rules, f.name)) for f, encode in encoded if encode} | rules.kernel_values()
-    fixed = rules == type(rules)(num_players=rules.num_players)
 
     def column(name, value):
         kind = np.float64 if isinstance(value, float) else np.int32
@@ -219,14 +232,6 @@ def kernel_params(rules: Any):
     for name, value in values.items():
         params[name][0] = value
     return params
-
-
-def changeable(params):
-    """A copy of what `kernel_params` returned whose numbers may be changed: kernels look at them each time."""
-    plain = {name: params.dtype.fields[name] for name in params.dtype.names}
-    formats, offsets = zip(*((field[0], field[1]) for field in plain.values()))
-    layout = {"names": list(plain), "formats": formats, "offsets": offsets, "itemsize": params.dtype.itemsize}
-    return params.view(np.dtype((np.record, np.dtype(layout, align=True)))).copy()
 
 
 def rules_to_json(rules):

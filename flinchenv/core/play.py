@@ -60,7 +60,7 @@ def loops(game):
     )
     apply_actions, same_side, settle = game.apply_actions, game.same_side, game.settle
     redraw_hidden, random_actions = game.redraw_hidden, game.random_actions
-    turn_based = game.turn_based
+    front, turn_based = np.array(game.front), game.turn_based
 
     @routine
     def start_episode(s, params, seats):
@@ -235,9 +235,9 @@ def loops(game):
         params = rules[0]
         for i in rows(start, stop):
             s = games[i]
-            prefetch(games, np.int64(i) + AHEAD)
+            prefetch(games, np.int64(i) + AHEAD, front[len(seats)])
             if not turn_based:  # the views of all seats are long
-                prefetch(observation, np.int64(i) + AHEAD)
+                prefetch(observation, np.int64(i) + AHEAD, observation.shape[1] * observation.shape[2])
             dealt = s.end_reason == UNDEALT
             terminated[i] = False
             truncated[i] = False
@@ -294,7 +294,7 @@ def loops(game):
         params = rules[0]
         for i in rows(start, stop):
             s = games[i]
-            prefetch(games, np.int64(i) + 1)
+            prefetch(games, np.int64(i) + 1, front[len(seats)])
             counter, decided = counters[i], np.int64(0)
             for _ in range(num_steps):
                 if s.end_reason != RUNNING:
@@ -323,7 +323,7 @@ def loops(game):
         params = rules[0]
         for i in rows(start, stop):
             s = games[i]
-            prefetch(games, np.int64(i) + 1)
+            prefetch(games, np.int64(i) + 1, front[len(seats)])
             mask = masks[i]
             for _ in range(num_steps):
                 if s.end_reason != RUNNING:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .params import RulesError, kernel_params, make_rules, rules_to_json, whole
+from .params import RulesError, fixed_params, make_rules, rules_to_json, whole
 from .play import loops
 from .rng import MAX_SEED
 from .spec import FORFEIT, OFFENCE, RUNNING, UNDEALT, UNSET, final_info
@@ -181,7 +181,7 @@ class Recorder:
         self.seats = (0,) * rules.num_players
         self.actions: list = []
         self.order: list = []
-        self._params = kernel_params(rules)
+        self._params = fixed_params(rules)
         self._simultaneous = game.simultaneous(rules)
         n, views = len(self.seats), len(self.seats) if self._simultaneous else 1
         size = game.layout(rules).size

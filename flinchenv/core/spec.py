@@ -42,6 +42,8 @@ class GameSpec(NamedTuple):
         random_actions(s, params, seats, counter) -> int: fill `s.pending` with uniform legal actions of the asked seats
             from the counter's stream; the number of seats that had two or more legal ids. The counter to go on with
             is `counter + P * GAMMA`.
+        front: no function, but numbers: bytes at a record's front that rounds touch, by the number of players; while
+            one game is played those of the next are fetched.
         turn_based: a fact, not a function: whatever the rules, one seat is asked at a time.
     """
 
@@ -81,6 +83,7 @@ class Kernels(NamedTuple):
     fill_state: Any
     redraw_hidden: Any
     random_actions: Any
+    front: tuple
     turn_based: bool = False
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import registry
-from ..core.params import kernel_params, make_rules, one_of, refuse, rules_hash, whole
+from ..core.params import fixed_params, make_rules, one_of, refuse, rules_hash, whole
 from ..core.play import Loops, loops
 from ..core.rng import MAX_SEED, REPAIR, RowStreams
 from ..core.spec import UNDEALT, UNSET, GameSpec, final_info
@@ -94,7 +94,7 @@ def _plain_setup(id, rules):
         id=id,
         game=game,
         rules=rules,
-        params=kernel_params(rules),
+        params=fixed_params(rules),
         seats=(0,) * rules.num_players,
         layout=game.layout(rules),
         state_layout=game.state_layout(rules),

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.kernel import COMPILED
+from ..core.kernel import COMPILED, direct
 from ..core.params import refuse, whole
 from ..core.rng import BOT, RowStreams
 from ..core.spec import OFFENCE, RUNNING, UNDEALT, UNSET
@@ -123,6 +123,7 @@ class VectorGame:
             self.final_info,
             self.illegal_action,
         )
+        self._all_legal, self._advance_rows = setup.loops.all_legal, setup.loops.advance_and_redeal
         self._had_illegal = False
         self._dealt = False
         self._over = False  # a rollout has left rows at their end
@@ -152,6 +153,10 @@ class VectorGame:
         games["end_reason"] = UNDEALT
         self._dealt, self._over = True, False
         self._advance(self._actions)
+        self._all_legal(self._actions, self._mask)
+        # Compiled they are: from now on without numba's look at every argument, a third of a step of few games.
+        self._all_legal = direct(self._all_legal, (self._actions, self._mask))
+        self._advance_rows = direct(self._advance_rows, self._arguments(0, 0, self._actions))
         return self._step
 
     def step(self, actions):
@@ -180,7 +185,7 @@ class VectorGame:
             chosen[:] = actions.reshape(chosen.shape)
         if self._had_illegal:
             self.illegal_action[:] = self._had_illegal = False
-        if not self.setup.loops.all_legal(chosen, self._mask):
+        if not self._all_legal(chosen, self._mask):
             chosen = self._mend_actions(chosen)
         self._advance(chosen)
         return self._step
@@ -206,17 +211,16 @@ class VectorGame:
         self._had_illegal = True
         return actions
 
-    def _advance(self, actions):
+    def _arguments(self, start, stop, actions):
+        """What `advance_and_redeal` takes."""
         setup = self.setup
+        return (
+            self._games, self._ended, setup.params, setup.seats, start, stop, setup.max_steps, actions,
+            self._observation, self._mask, self._current, self.rewards, self.terminated, self.truncated, self._final,
+        )  # fmt: skip
 
-        def block(start, stop):
-            setup.loops.advance_and_redeal(
-                self._games, self._ended, setup.params, setup.seats, start, stop, setup.max_steps, actions,
-                self._observation, self._mask, self._current, self.rewards, self.terminated, self.truncated,
-                self._final,
-            )  # fmt: skip
-
-        self._blocks.run(block)
+    def _advance(self, actions):
+        self._blocks.run(lambda start, stop: self._advance_rows(*self._arguments(start, stop, actions)))
         if self.dtype != np.int8:
             self._shown[:] = self._observation
             if self.terminated.any() or self.truncated.any():

@@ -41,5 +41,6 @@ SPEC = GameSpec(
         fill_state=observe.fill_state,
         redraw_hidden=game.redraw_hidden,
         random_actions=game.random_actions,
+        front=game.FRONT,
     ),
 )

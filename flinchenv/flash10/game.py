@@ -86,6 +86,7 @@ GAME = game_dtype(
         ("gains", np.int32, (MAX_PLAYERS,)),  # points of the last finished round
     ],
 )
+FRONT = (GAME.itemsize,) * (MAX_PLAYERS + 1)
 
 
 # --- The round's course -----------------------------------------------------------------------------------------------

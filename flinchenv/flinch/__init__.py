@@ -41,6 +41,7 @@ SPEC = GameSpec(
         fill_state=observe.fill_state,
         redraw_hidden=hidden.redraw_hidden,
         random_actions=moves.random_actions,
+        front=game.FRONT,
         turn_based=True,
     ),
 )

@@ -42,7 +42,7 @@ from .moves import (
     is_stock_play,
     only_action,
 )
-from .rules import MAX_PLAYERS, MAX_RESERVES
+from .rules import MAX_PLAYERS, MAX_RESERVES, FlinchRules
 from .turn import (
     act_in_turn,
     answer,
@@ -130,6 +130,8 @@ GAME = game_dtype(
         ("pile_wilds", np.uint16, (MAX_PILES + 1,)),  # the set of ranks for which a wild stands
     ],
 )
+# Stockpiles and Reserve Piles seldom hold more than the cards of the usual deck.
+FRONT = (0, 0, *(GAME.fields["nodes"][1] + 2 * FlinchRules(n).deck_size for n in range(2, MAX_PLAYERS + 1)))
 
 
 # --- The deal ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..core.params import kernel_params
+from ..core.params import fixed_params
 from ..core.play import loops
 from ..core.spec import RUNNING, UNDEALT
 
@@ -61,7 +61,7 @@ class _Table:
     """Legal ids and what follows from joint choices, on the compiled core."""
 
     def __init__(self, game, rules):
-        self.params, self.seats, self.loops = kernel_params(rules), (0,) * rules.num_players, loops(game.kernels)
+        self.params, self.seats, self.loops = fixed_params(rules), (0,) * rules.num_players, loops(game.kernels)
         self.num_actions, self.dtype = game.num_actions(rules), game.dtype
         self.size = game.layout(rules).size
 

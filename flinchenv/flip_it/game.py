@@ -60,6 +60,7 @@ GAME = game_dtype(
         ("win_pile", np.int8, (MAX_PLAYERS, NUM_GUESSES)),  # how many of each Guess Card
     ],
 )
+FRONT = (GAME.itemsize,) * (MAX_PLAYERS + 1)
 
 
 @helper

@@ -580,7 +580,7 @@ class Renamed:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["rule:1", "rule:2", "random"])
+@pytest.mark.parametrize("name", ["flip_it-2p", "rule:1", "rule:2", "random"])
 def test_the_same_agent_twice_differs_by_nothing_in_17_of_20_tournaments(name):
     agent = load(name, "flip_it-v0")
     level = {"win_rate_difference_ci95": 0, "mean_return_difference_ci95": 0}
